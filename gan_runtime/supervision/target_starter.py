@@ -12,70 +12,38 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from gan_runtime.base.errors import (
-    DatasetError,
     GanRuntimeError,
     HomeError,
     JournalError,
     TargetSettingError,
 )
 from gan_runtime.base.slurm import TIME_LIMIT
-from gan_runtime.data import loading
 from gan_runtime.device_locks import Claim
 from gan_runtime.device_locks.host_devices import HostDevice
-from gan_runtime.records import run_files, run_folder
+from gan_runtime.records import run_folder
 from gan_runtime.records.home import Home
 from gan_runtime.records.identity import SILENCE_SECONDS
 from gan_runtime.records.journal import ENDED, Status
-from gan_runtime.records.record import Name
-from gan_runtime.records.run_folder import RunDir, latest_status, write_json, write_whole
+from gan_runtime.records.run_folder import RunDir, latest_status, write_whole
 from gan_runtime.records.states import Cause, Reason, StateTimer, cause
 from gan_runtime.spec import RunSpec
+from gan_runtime.supervision import submitted_job
 from gan_runtime.supervision.starters import Attempt
-from gan_runtime.supervision.target_watch import ABSENT, TargetWatch
+from gan_runtime.supervision.submitted_job import KnownJob, SubmittedJob
+from gan_runtime.supervision.target_watch import TargetWatch
 from gan_runtime.targets import configuration
 from gan_runtime.targets.configuration import AnyTarget, KubernetesTarget, SshTarget
 from gan_runtime.targets.kubernetes import Kubernetes
 from gan_runtime.targets.slurm import Slurm
 from gan_runtime.targets.ssh_host import SshHost
-from gan_runtime.targets.target import Offer, RunTarget, Seen, Submitted, TargetJob, token_of
+from gan_runtime.targets.target import Offer, RunTarget, Seen, Submitted, token_of
 from gan_runtime.targets.transport import Here, Ssh
 
 NEW_RUN = "NAME"  # in the script of a run that has no name yet
 FINAL_LINE_SECONDS = 60.0  # for the last lines of an ended job to arrive through the file system
-
-
-class SubmittedJob(BaseModel):
-    """The job of a run's newest attempts. `attempt`: the first that it trains; Slurm starts it
-    again for the next ones. `job`: its id, once known. `refusal`: why the target did not take it.
-    `is_cancelled`: it has been or must be cancelled. `is_over`: the job has ended, on `nodes`.
-    """
-
-    model_config = ConfigDict(frozen=True)
-    target: Name
-    token: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,200}$")]
-    attempt: int
-    job: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{0,63}$")] = ""
-    refusal: str = ""
-    is_cancelled: bool = False
-    is_over: bool = False
-    nodes: str = ""
-
-
-@dataclass(frozen=True)
-class KnownJob:
-    """A submission, and the newest state of its job; None before the first answer and once it is
-    over.
-    """
-
-    submission: SubmittedJob
-    seen: Seen | None
 
 
 def target_of(options: AnyTarget, home: Home) -> RunTarget:
@@ -120,7 +88,7 @@ class TargetStarter:
         self._is_loaded = True
         for path in self._home.runs.glob(f"*/{run_folder.TARGET_FILE}"):
             run = RunDir(path.parent)
-            submission = _read(run)
+            submission = submitted_job.stored(run)
             if submission is None or submission.is_over:
                 continue
             self._submissions[run.run_id] = submission
@@ -147,7 +115,7 @@ class TargetStarter:
         if seen is None or seen.stage == "ended":  # `ending` says how
             return Claim(why=cause(Reason.SUBMITTED, target=submission.target, job=submission.job))
         if seen.stage == "waiting":
-            return Claim(why=_wait(submission, seen))
+            return Claim(why=submitted_job.wait_of(submission, seen))
         return Claim(devices=[HostDevice("", "", seen.nodes or submission.target)])
 
     def start(self, attempt: Attempt, claim: Claim) -> None:
@@ -206,7 +174,7 @@ class TargetStarter:
         if seen.stage != "ended" or self.alive(attempt):
             return None
         self._forget(attempt.run, submission)
-        return _ending(seen, submission, attempt.run.stop_asker)
+        return submitted_job.ending_of(seen, submission, attempt.run.stop_asker)
 
     def renewed(self) -> list[Attempt]:
         """Ended attempts whose job the target starts again."""
@@ -285,7 +253,7 @@ class TargetStarter:
         """
         if submission := self._submissions.get(run.run_id):
             return KnownJob(submission, self._seen(submission))
-        submission = _read(run)
+        submission = submitted_job.stored(run)
         return KnownJob(submission, None) if submission else None
 
     def offer(self, target: str) -> Offer | None:
@@ -295,7 +263,9 @@ class TargetStarter:
     def script(self, spec: RunSpec) -> str:
         """The script of the first attempt of a new run. Raises TargetSettingError."""
         folder = self._home.runs.resolve() / NEW_RUN
-        return self._watch(spec.target)[1].script(_job(spec, folder, f"gan-{NEW_RUN}-1", 1))
+        return self._watch(spec.target)[1].script(
+            submitted_job.new_job(spec, folder, f"gan-{NEW_RUN}-1", 1)
+        )
 
     def trouble(self, target: str) -> str:
         """Why nothing new is known of the jobs of a target; "" while it answers."""
@@ -377,7 +347,7 @@ class TargetStarter:
             with self._lock, contextlib.suppress(HomeError, OSError):  # its run is deleted
                 if run.run_id in self._submissions:
                     self._submissions[run.run_id] = cancelled
-                    _write(run, cancelled)
+                    submitted_job.store(run, cancelled)
         with contextlib.suppress(GanRuntimeError):  # the target is not in the settings
             self._watch(submission.target)[1].cancel(submission.token)
 
@@ -395,8 +365,11 @@ class TargetStarter:
             return cause(Reason.TARGET_FULL, target=attempt.target, jobs=options.most_jobs)
         token = token_of(run.run_id, attempt.number)
         submission = SubmittedJob(target=attempt.target, token=token, attempt=attempt.number)
-        _write(run, submission)
-        write_whole(run.path / f"job-{attempt.number}.sh", watch.script(job_of(run, submission)))
+        submitted_job.store(run, submission)
+        write_whole(
+            run.path / f"job-{attempt.number}.sh",
+            watch.script(submitted_job.job_of(run, submission)),
+        )
         self._submissions[run.run_id] = submission
         self._go_on(run, submission)
         return cause(Reason.SUBMITTING, target=attempt.target)
@@ -420,9 +393,9 @@ class TargetStarter:
                     )
                     self._submissions[run.run_id] = known
                     with contextlib.suppress(HomeError, OSError):  # the token finds it as well
-                        _write(run, known)
+                        submitted_job.store(run, known)
 
-        watch.submit(job_of(run, submission), answered)
+        watch.submit(submitted_job.job_of(run, submission), answered)
 
     def _forget(self, run: RunDir, submission: SubmittedJob) -> None:
         seen = self._seen(submission)
@@ -436,71 +409,10 @@ class TargetStarter:
         with self._lock, contextlib.suppress(GanRuntimeError, OSError):
             self._submissions.pop(run.run_id, None)
             self._considered.pop(run.run_id, None)
-            _write(run, ended)
+            self._stops = {key: at for key, at in self._stops.items() if key[0] != run.run_id}
+            submitted_job.store(run, ended)
             self._watch(submission.target)[1].forget(submission.token)
 
 
 def _place(options: AnyTarget) -> tuple[str, ...]:
     return options.kind, options.host, getattr(options, "home", "")
-
-
-def job_of(run: RunDir, submission: SubmittedJob) -> TargetJob:
-    """The job of an attempt. Raises SpecError."""
-    return _job(run.spec(), run.path.resolve(), submission.token, submission.attempt)
-
-
-def _job(spec: RunSpec, folder: Path, token: str, attempt: int) -> TargetJob:
-    content = ""
-    with contextlib.suppress(DatasetError):  # the trainer reports it
-        content = loading.content_of(spec.dataset, Home(folder.parent.parent))
-    return TargetJob(
-        token,
-        folder,
-        attempt,
-        spec.accelerator,
-        spec.workers,
-        spec.replicas if spec.accelerator == "gpu" else 0,
-        spec.dataset,
-        content,
-        tuple(spec.job_options.split()),
-    )
-
-
-def _wait(submission: SubmittedJob, seen: Seen) -> Cause:
-    """Why a waiting job waits."""
-    return cause(
-        Reason.WAITS_ON_TARGET,
-        target=submission.target,
-        job=seen.job,
-        why=seen.reason,
-    )
-
-
-def _ending(seen: Seen, submission: SubmittedJob, stop_asker: str) -> tuple[Status, Cause] | None:
-    """The state of a run whose trainer wrote none before its job ended; None: as on this host.
-    `stop_asker`: who asked the trainer to stop, or "".
-    """
-    details = {"target": submission.target, "job": seen.job or submission.job}
-    if stop_asker not in ("", TIME_LIMIT):
-        return None
-    if seen is ABSENT:
-        return "lost", cause(Reason.JOB_ABSENT, **details)
-    if seen.state == "CANCELLED":
-        return "stopped", cause(Reason.JOB_CANCELLED, **details)
-    if seen.state == "TIMEOUT":
-        return "lost", cause(Reason.TIME_LIMIT, **details)
-    if seen.state == "OUT_OF_MEMORY":
-        return "failed", cause(Reason.JOB_OUT_OF_MEMORY, **details)
-    if seen.state in ("FAILED", "DEADLINE"):
-        return "failed", cause(Reason.JOB_FAILED, **details, state=seen.state)
-    return "lost", cause(Reason.JOB_ENDED, **details, state=seen.state)
-
-
-def _read(run: RunDir) -> SubmittedJob | None:
-    with contextlib.suppress(OSError, ValidationError):
-        return SubmittedJob.model_validate_json(run_files.content(run.target_file))
-    return None
-
-
-def _write(run: RunDir, submission: SubmittedJob) -> None:
-    write_json(run.target_file, submission.model_dump())

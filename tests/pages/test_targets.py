@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.frame import session
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.supervision.target_starter import KnownJob, SubmittedJob
+from gan_runtime.supervision.submitted_job import KnownJob, SubmittedJob
 from gan_runtime.targets import configuration
 from gan_runtime.targets.configuration import SlurmTarget, SshTarget
 from gan_runtime.targets.target import Seen

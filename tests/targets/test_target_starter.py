@@ -22,8 +22,9 @@ from gan_runtime.store import queries
 from gan_runtime.supervision import queue, target_watch, trash
 from gan_runtime.supervision.starter_router import StarterRouter
 from gan_runtime.supervision.starters import Starter
+from gan_runtime.supervision.submitted_job import job_of
 from gan_runtime.supervision.supervisor import LEAVING_SECONDS
-from gan_runtime.supervision.target_starter import FINAL_LINE_SECONDS, TargetStarter, job_of
+from gan_runtime.supervision.target_starter import FINAL_LINE_SECONDS, TargetStarter
 from gan_runtime.supervision.target_watch import ABSENT_SECONDS, TargetWatch
 from gan_runtime.targets import configuration, slurm
 from gan_runtime.targets.configuration import AnyTarget, QueryPace, SlurmTarget
