@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from benchmarks.faults.stage import Stage, kill
 from gan_runtime.records.home import Home
@@ -28,14 +29,28 @@ class Expectation:
 Fault = Callable[[Stage], Expectation]
 
 
-def running_run(stage: Stage, environment: dict[str, str] | None = None) -> RunDir:
-    """A run that an owner trains, after a random number of calls; it can have ended."""
-    run = stage.submit()
+def running_run(
+    stage: Stage, environment: dict[str, str] | None = None, run: RunDir | None = None
+) -> RunDir:
+    """A run that an owner trains, after a random number of calls; it can have ended. `run`: one
+    that is submitted already.
+    """
+    run = run or stage.submit()
     stage.open(environment)
     calls = stage.random.randint(0, min(MAX_CALLS, stage.calls))
     stage.actions.append(f"after call {calls}")
     stage.wait_for_calls(run, calls)
     return run
+
+
+def started_once(starts: Path) -> Callable[[Home], list[str]]:
+    """Whether one trainer was started. `starts`: a file with a line for each start."""
+
+    def check(_: Home) -> list[str]:
+        count = starts.read_text(encoding="utf-8").count("started")
+        return [] if count == 1 else [f"{count} trainers were started"]
+
+    return check
 
 
 def reset_machine(stage: Stage, environment: dict[str, str] | None = None) -> RunDir:

@@ -19,61 +19,57 @@ from benchmarks.faults import (
 )
 from benchmarks.faults.fault import Fault
 
-TOYS: dict[str, Fault] = {
-    kind.__name__: kind
-    for kind in (
-        kills.kill_trainer,
-        kills.kill_worker,
-        kills.kill_launcher,
-        kills.kill_owner,
-        kills.kill_all,
-        kills.kill_starting,
-        kills.kill_at_operation,
-        kills.kill_at_sync,
-        kills.kill_in_a_write,
-        kills.fail_once,
-        kills.fail_a_sync,
-        kills.fail_a_write,
-        kills.kill_owner_at_commit,
-        kills.fail_owner_once,
-        kills.freeze_and_stop,
-        kills.freeze_and_thaw,
-        kills.stop_and_kill_owner,
-        damage.cut_journal,
-        damage.append_garbage,
-        damage.flip_bit,
-        damage.damage_checkpoint,
-        damage.fill_disk,
-        damage.nearly_fill_disk,
-        damage.read_only_folder,
-        clocks_and_owners.shift_clock,
-        clocks_and_owners.reuse_pid,
-        clocks_and_owners.race_owners,
-        clocks_and_owners.take_over,
-        jobs_and_commands.kill_preparation,
-        jobs_and_commands.kill_import,
-        jobs_and_commands.kill_submit,
-        damage.damage_database,
-        on_a_host.cut_connection,
-        on_a_host.lose_host,
-        on_a_host.kill_submitting_owner,
-        on_a_host.kill_far_trainer,
-    )
-}
-WITH_TENSORFLOW: dict[str, Fault] = {
-    kind.__name__: kind
-    for kind in (with_tensorflow.kill_real_trainer, with_tensorflow.stop_real_trainer)
-}
-ON_SLURM: dict[str, Fault] = {
-    kind.__name__: kind
-    for kind in (
-        on_slurm.lose_node,
-        on_slurm.stop_controller,
-        on_slurm.preempt_job,
-        on_slurm.kill_owner_at_submission,
-        on_slurm.open_elsewhere,
-    )
-}
+
+def _named(*kinds: Fault) -> dict[str, Fault]:
+    return {kind.__name__: kind for kind in kinds}
+
+
+TOYS = _named(
+    kills.kill_trainer,
+    kills.kill_worker,
+    kills.kill_launcher,
+    kills.kill_owner,
+    kills.kill_all,
+    kills.kill_starting,
+    kills.kill_at_operation,
+    kills.kill_at_sync,
+    kills.kill_in_a_write,
+    kills.fail_once,
+    kills.fail_a_sync,
+    kills.fail_a_write,
+    kills.kill_owner_at_commit,
+    kills.fail_owner_once,
+    kills.freeze_and_stop,
+    kills.freeze_and_thaw,
+    kills.stop_and_kill_owner,
+    damage.cut_journal,
+    damage.append_garbage,
+    damage.flip_bit,
+    damage.damage_checkpoint,
+    damage.fill_disk,
+    damage.nearly_fill_disk,
+    damage.read_only_folder,
+    clocks_and_owners.shift_clock,
+    clocks_and_owners.reuse_pid,
+    clocks_and_owners.race_owners,
+    clocks_and_owners.take_over,
+    jobs_and_commands.kill_preparation,
+    jobs_and_commands.kill_import,
+    jobs_and_commands.kill_submit,
+    damage.damage_database,
+    on_a_host.cut_connection,
+    on_a_host.lose_host,
+    on_a_host.kill_submitting_owner,
+    on_a_host.kill_far_trainer,
+)
+WITH_TENSORFLOW = _named(with_tensorflow.kill_real_trainer, with_tensorflow.stop_real_trainer)
+ON_SLURM = _named(
+    on_slurm.lose_node,
+    on_slurm.stop_controller,
+    on_slurm.preempt_job,
+    on_slurm.kill_owner_at_submission,
+    on_slurm.open_elsewhere,
+)
 KINDS: dict[str, Fault] = {**TOYS, **WITH_TENSORFLOW, **ON_SLURM}
 EVERY = 10  # one in EVERY seeds trains with TensorFlow
 ONE_OF_SLURM, EVERY_OF_SLURM = 5, 20

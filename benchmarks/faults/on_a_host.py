@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.faults.fault import FINISHED, LOST, MAX_CALLS, Expectation
+from benchmarks.faults.fault import FINISHED, LOST, Expectation, running_run, started_once
 from benchmarks.faults.stage import Stage, kill
 from gan_runtime.records import processes
 from gan_runtime.records.home import REPOSITORY, Home
@@ -29,7 +29,9 @@ STARTS = "starts"  # a file of the run there, with a line for each start
 def cut_connection(stage: Stage) -> Expectation:
     """Every third answer breaks off, inside a line or before the first byte."""
     run = _running_run(stage)
-    return Expectation(run, (FINISHED,), [_arrived(stage, run), _started_once(stage, run)])
+    return Expectation(
+        run, (FINISHED,), [_arrived(stage, run), started_once(stage.far_folder(run) / STARTS)]
+    )
 
 
 def lose_host(stage: Stage) -> Expectation:
@@ -48,12 +50,14 @@ def lose_host(stage: Stage) -> Expectation:
 def kill_submitting_owner(stage: Stage) -> Expectation:
     """SIGKILL of the owner around the submission: the next one starts no second trainer."""
     run = _submitted(stage, 0.3)
-    stage.open(_environment(stage))
+    stage.open()
     stage.wait(lambda: (run.path / "target.json").exists(), "the intent is written")
     time.sleep(stage.random.random() * 3.0)
     stage.kill_owner()
-    stage.open(_environment(stage))
-    return Expectation(run, (FINISHED,), [_arrived(stage, run), _started_once(stage, run)])
+    stage.open()
+    return Expectation(
+        run, (FINISHED,), [_arrived(stage, run), started_once(stage.far_folder(run) / STARTS)]
+    )
 
 
 def kill_far_trainer(stage: Stage) -> Expectation:
@@ -64,12 +68,7 @@ def kill_far_trainer(stage: Stage) -> Expectation:
 
 
 def _running_run(stage: Stage, broken_share: float = 0.3) -> RunDir:
-    run = _submitted(stage, broken_share)
-    stage.open(_environment(stage))
-    calls = stage.random.randint(0, min(MAX_CALLS, stage.calls))
-    stage.actions.append(f"after call {calls}")
-    stage.wait_for_calls(run, calls)
-    return run
+    return running_run(stage, run=_submitted(stage, broken_share))
 
 
 def _submitted(stage: Stage, broken_share: float) -> RunDir:
@@ -94,17 +93,13 @@ def _submitted(stage: Stage, broken_share: float) -> RunDir:
         poll_seconds=1.0,
     )
     configuration.add(stage.home, NAME, settings)
-    stage.environment |= _environment(stage)
+    stage.environment["PATH"] = f"{commands}:{os.environ['PATH']}"
     stage.options |= {"target": NAME}
     return stage.submit()
 
 
 def _commands(stage: Stage) -> Path:
     return stage.home.path.parent / "commands"
-
-
-def _environment(stage: Stage) -> dict[str, str]:
-    return {"PATH": f"{_commands(stage)}:{os.environ['PATH']}"}
 
 
 def _arrived(stage: Stage, run: RunDir) -> Callable[[Home], list[str]]:
@@ -123,15 +118,5 @@ def _arrived(stage: Stage, run: RunDir) -> Callable[[Home], list[str]]:
             if not (run.path / name).exists()
             or (run.path / name).read_bytes() != (far / name).read_bytes()
         ]
-
-    return check
-
-
-def _started_once(stage: Stage, run: RunDir) -> Callable[[Home], list[str]]:
-    """Whether one trainer was started."""
-
-    def check(_: Home) -> list[str]:
-        starts = (stage.far_folder(run) / STARTS).read_text(encoding="utf-8").count("started")
-        return [] if starts == 1 else [f"{starts} trainers were started"]
 
     return check

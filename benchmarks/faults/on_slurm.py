@@ -13,14 +13,13 @@ import time
 from functools import cache
 from pathlib import Path
 
-from benchmarks.faults.fault import FINISHED, LOST, MAX_CALLS, Expectation
+from benchmarks.faults.fault import FINISHED, LOST, Expectation, running_run, started_once
 from benchmarks.faults.stage import BrokenGuaranteeError, Stage
 from gan_runtime.records import processes
 from gan_runtime.records.home import REPOSITORY
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.targets import configuration
 from gan_runtime.targets.configuration import SlurmTarget
-from tests.support.cluster import rig as rigs
 from tests.support.cluster.rig import HOSTS, Rig
 from tests.support.toy_engine import PACE_VARIABLE
 
@@ -39,7 +38,7 @@ def lose_node(stage: Stage) -> Expectation:
     The host returns after the scenario: a controller of Slurm 22.05 has crashed when one returned
     while it started the job again.
     """
-    run = _running_run(stage)
+    run = running_run(stage, run=_submitted(stage))
     host = _rig().run("squeue", "-h", "-t", "running", "-o", "%N").strip()
     if host in HOSTS:
         _rig().end_host(host)
@@ -50,7 +49,7 @@ def lose_node(stage: Stage) -> Expectation:
 
 def stop_controller(stage: Stage) -> Expectation:
     """No query is answered for some seconds; the job runs on."""
-    run = _running_run(stage)
+    run = running_run(stage, run=_submitted(stage))
     _rig().stop_controller()
     time.sleep(stage.random.random() * DOWN_SECONDS)
     if stage.random.random() < 0.5:
@@ -62,7 +61,7 @@ def stop_controller(stage: Stage) -> Expectation:
 
 def preempt_job(stage: Stage) -> Expectation:
     """A job of higher priority takes both hosts; the run saves and continues afterwards."""
-    run = _running_run(stage)
+    run = running_run(stage, run=_submitted(stage))
     _rig().sbatch(
         f"sleep {OTHER_SECONDS}", "--partition=high", "--nodes=2", "--exclusive", "--job-name=other"
     )
@@ -89,23 +88,18 @@ def kill_owner_at_submission(stage: Stage) -> Expectation:
     stage.wait(lambda: run.target_file.exists(), "the intent is written")
     time.sleep(1.5 * SUBMISSION_SECONDS * stage.random.random())
     stage.kill_owner()
-    return Expectation(run, (FINISHED,), [lambda _: _started_once(stage)])
+    return Expectation(run, (FINISHED,), [started_once(_starts(stage))])
 
 
 def open_elsewhere(stage: Stage) -> Expectation:
     """A second dashboard on a host of the cluster is refused, and declares nothing lost."""
-    run = _running_run(stage)
+    run = running_run(stage, run=_submitted(stage))
     words = processes.command("tests.support.owner", str(stage.home.path), "2", stage.module)
     second = _rig().on_host(HOSTS[1], *words, environment=stage.environment_of({}))
     said = subprocess.run(second, capture_output=True, text=True, timeout=60, check=False).stdout
     if said.strip() == "open":
         raise BrokenGuaranteeError("two owners have opened the home")
-    return Expectation(run, (FINISHED,), [lambda _: _started_once(stage)])
-
-
-def missing() -> str:
-    """Why these faults cannot be tried here; "" if they can."""
-    return rigs.missing()
+    return Expectation(run, (FINISHED,), [started_once(_starts(stage))])
 
 
 @cache
@@ -116,15 +110,6 @@ def _rig() -> Rig:
     # Also for the owner in this process that checks the home afterwards.
     os.environ["SLURM_CONF"] = str(started.configuration)
     return started
-
-
-def _running_run(stage: Stage) -> RunDir:
-    run = _submitted(stage)
-    stage.open()
-    calls = stage.random.randint(0, min(MAX_CALLS, stage.calls))
-    stage.actions.append(f"after call {calls}")
-    stage.wait_for_calls(run, calls)
-    return run
 
 
 def _submitted(stage: Stage) -> RunDir:
@@ -177,8 +162,3 @@ def _start_again(stage: Stage, run: RunDir) -> None:
 
 def _starts(stage: Stage) -> Path:
     return stage.scratch.parent / STARTS
-
-
-def _started_once(stage: Stage) -> list[str]:
-    starts = _starts(stage).read_text(encoding="utf-8").count("started")
-    return [] if starts == 1 else [f"{starts} trainers were started"]

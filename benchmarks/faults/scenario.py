@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from benchmarks.faults import checks, on_slurm
+from benchmarks.faults import checks
 from benchmarks.faults.fault import Expectation
 from benchmarks.faults.kinds import KINDS, ON_SLURM, WITH_TENSORFLOW
 from benchmarks.faults.stage import BrokenGuaranteeError, Stage
@@ -29,6 +29,7 @@ from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints
 from tests.support import toy_trainer
+from tests.support.cluster import rig
 
 _SHARED: dict[str, Any] = {
     "workload": "mlp_gan",
@@ -95,7 +96,7 @@ def play(seed: int, kind: str) -> Result:
     """Sets up a stage, injects the fault, recovers and checks. An error becomes a problem of the
     result.
     """
-    if kind in ON_SLURM and (lacking := on_slurm.missing()):
+    if kind in ON_SLURM and (lacking := rig.missing()):
         return Result(seed, kind, "", (), (), 0.0, lacking)
     begin, uses_tensorflow = time.monotonic(), kind in WITH_TENSORFLOW
     expected = reference(uses_tensorflow)

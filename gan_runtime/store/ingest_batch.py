@@ -197,11 +197,13 @@ class IngestBatch:
 
     def write_blocks(self, writer: Writer) -> None:
         """Updates the blocks of a long run, once its scalars are written."""
+        void_after, last_step = self._void_after.get(0), self.newest_steps.newest("scalars")
+        if last_step < scalar_blocks.LONG and void_after is None:
+            return
         changed = [row[_STEP] for row in self.rows.get("scalars", ())]
-        if 0 in self._void_after:
-            changed.append(self._void_after[0] + 1)
-        last_step = self.newest_steps.newest("scalars")
-        if changed and (last_step >= scalar_blocks.LONG or 0 in self._void_after):
+        if void_after is not None:
+            changed.append(void_after + 1)
+        if changed:
             scalar_blocks.update(writer, self.run.run_id, min(changed), last_step)
 
     def _take(self, name: str, authors: tuple[Author, ...], record: Record, place: int) -> str:

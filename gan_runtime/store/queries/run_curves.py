@@ -69,14 +69,9 @@ def changing_curves(
     store: Store, run_id: str, metrics: tuple[str, ...], max_points: int = 200
 ) -> pd.DataFrame:
     """As `curves` of all steps, for only those metrics with more than one value."""
-    table, low, high = (
-        ("scalar_blocks", "low", "high")
-        if _is_long(store, run_id)
-        else ("scalars", "value", "value")
-    )
     rows = store.rows(
-        f"SELECT metric FROM ingest.{table} WHERE run_id = ? AND list_contains(?, metric) GROUP BY"
-        f" metric HAVING min({low}) < max({high})",
+        f"SELECT metric FROM {_numbers(store, run_id)} WHERE run_id = ? AND"
+        " list_contains(?, metric) GROUP BY metric HAVING min(low) < max(high)",
         [run_id, list(metrics)],
     )
     return curves(store, run_id, tuple(row[0] for row in rows), max_points, EVERYTHING)
@@ -84,23 +79,23 @@ def changing_curves(
 
 def step_ranges(store: Store, run_id: str) -> list[StepRange]:
     """Which steps each attempt of a run has numbers of, newest attempt first."""
-    table, first, last = (
-        ("scalar_blocks", "first_step", "last_step")
-        if _is_long(store, run_id)
-        else ("scalars", "step", "step")
-    )
     rows = store.rows(
-        f"SELECT attempt, min({first}), max({last}) FROM ingest.{table} WHERE run_id = ? GROUP BY"
-        " attempt ORDER BY attempt DESC",
+        f"SELECT attempt, min(first_step), max(last_step) FROM {_numbers(store, run_id)} WHERE"
+        " run_id = ? GROUP BY attempt ORDER BY attempt DESC",
         [run_id],
     )
     return [StepRange(*row) for row in rows]
 
 
-def _is_long(store: Store, run_id: str) -> bool:
-    """Whether the run has blocks."""
+def _numbers(store: Store, run_id: str) -> str:
+    """The table of the numbers of a run: in blocks, or each with the columns of a block."""
     rows = store.rows("SELECT max(step) FROM ingest.last_scalars WHERE run_id = ?", [run_id])
-    return (rows[0][0] or 0) >= LONG
+    if (rows[0][0] or 0) >= LONG:
+        return "ingest.scalar_blocks"
+    return (
+        "(SELECT run_id, attempt, metric, step AS first_step, step AS last_step, value AS low,"
+        " value AS high FROM ingest.scalars)"
+    )
 
 
 def _steps_within(store: Store, run_id: str, window: Window) -> tuple[int, int]:

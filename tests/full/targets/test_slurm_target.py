@@ -97,34 +97,33 @@ def test_a_waiting_job_says_why_and_leaves_the_queue_with_its_run(
         rig.run("scontrol", "update", "NodeName=n1,n2", "State=RESUME")
 
 
-def test_a_requeued_job_continues_as_the_next_attempt(
-    rig: Rig, runtime: Runtime, wait_until: Wait
+def continues_once(
+    rig: Rig, runtime: Runtime, wait_until: Wait, interrupt: Callable[[int], object]
 ) -> None:
-    run = runtime.commands.submit(RunSpec.parse(LONG))
-    reaches(runtime, run, "running", wait_until)
-    wait_until(lambda: run.has_checkpoint, "it saves")
-    job = rig.run("squeue", "-h", "-o", "%i").strip()
-    rig.run("scontrol", "requeue", job)
-    reaches(runtime, run, "queued", wait_until, attempt=2)
-    rig.start_now(int(job))
-    reaches(runtime, run, "running", wait_until, attempt=2)
-    epochs = runtime.store.rows("SELECT epoch FROM epochs WHERE run_id = ?", [run.run_id])
-    assert len(epochs) == len(set(epochs))
-
-
-def test_a_preempted_run_saves_and_continues_as_the_next_attempt(
-    rig: Rig, runtime: Runtime, wait_until: Wait
-) -> None:
+    """A run whose job `interrupt` takes from its hosts continues with each epoch once."""
     run = runtime.commands.submit(RunSpec.parse(LONG))
     reaches(runtime, run, "running", wait_until)
     wait_until(lambda: run.has_checkpoint, "it saves")
     job = int(rig.run("squeue", "-h", "-o", "%i").strip())
-    rig.sbatch("sleep 1", "--partition=high", "--nodes=2", "--exclusive")
+    interrupt(job)
     reaches(runtime, run, "queued", wait_until, attempt=2)
     rig.start_now(job)
     reaches(runtime, run, "running", wait_until, attempt=2)
     epochs = runtime.store.rows("SELECT epoch FROM epochs WHERE run_id = ?", [run.run_id])
     assert len(epochs) == len(set(epochs))
+
+
+def test_a_requeued_job_continues_as_the_next_attempt(
+    rig: Rig, runtime: Runtime, wait_until: Wait
+) -> None:
+    continues_once(rig, runtime, wait_until, lambda job: rig.run("scontrol", "requeue", str(job)))
+
+
+def test_a_preempted_run_saves_and_continues_as_the_next_attempt(
+    rig: Rig, runtime: Runtime, wait_until: Wait
+) -> None:
+    preempting = ("--partition=high", "--nodes=2", "--exclusive")
+    continues_once(rig, runtime, wait_until, lambda _: rig.sbatch("sleep 1", *preempting))
 
 
 def test_a_run_saves_before_its_time_limit(rig: Rig, runtime: Runtime, wait_until: Wait) -> None:
