@@ -28,10 +28,9 @@ from gan_runtime.records.home import IS_INSTALLED, REPOSITORY
 from gan_runtime.records.run_folder import RunDir, Stamp
 
 TRAINER = "gan_runtime.worker"  # the dashboard's processes must not import this module
-SCRATCH_PREFIX = "gan-worker-"  # of the temporary folder of a process
+SCRATCH_PREFIX = "gan-scratch-"  # of the temporary folder of a process
 ENDING_SECONDS = 5.0  # time that `kill` waits for a killed process
 LOW_PRIORITY = 10  # niceness: a tenth of the time of a normal process that competes for a core
-_SCRATCH_LOCK = "in-use.lock"
 _SESSION = Path("/proc/self/autogroup")
 
 
@@ -62,23 +61,26 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A temporary folder that this process locks. After a kill the lock is free, and an owner of a
-    home removes the folder; a pid would not show a process of another container that shares /tmp.
+    """A temporary folder that this process locks until it is removed. After a kill the lock is
+    free, and an owner of a home removes the folder; a pid would not show a process of another
+    container that shares /tmp.
     """
-    with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX) as folder:
-        lock = Path(folder) / _SCRATCH_LOCK
-        unnamed = lock.with_suffix(".new")  # no other process must find the lock free
-        with unnamed.open("wb") as file:
-            with contextlib.suppress(OSError):  # a disk without locks, where the folder stays
-                fcntl.flock(file, fcntl.LOCK_EX)
-                unnamed.rename(lock)
-            yield Path(folder)
+    folder = Path(tempfile.mkdtemp(prefix=f".{SCRATCH_PREFIX}"))  # no owner finds it unlocked
+    lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):  # a disk without locks, where it stays hidden
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            folder = folder.rename(folder.with_name(folder.name.removeprefix(".")))
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
 
 
 def abandoned_scratch_folders() -> list[Path]:
     """The temporary folders of processes that were killed, on this host or in its containers."""
     folders = Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*")
-    return [folder for folder in folders if _is_abandoned(folder / _SCRATCH_LOCK)]
+    return [folder for folder in folders if _is_abandoned(folder)]
 
 
 def remove_abandoned_scratch_folders() -> None:
@@ -87,9 +89,14 @@ def remove_abandoned_scratch_folders() -> None:
         shutil.rmtree(folder, ignore_errors=True)  # of another user, or removed
 
 
-def _is_abandoned(lock: Path) -> bool:
-    with contextlib.suppress(OSError):  # of another user
-        return lock.is_file() and not identity.is_locked(lock)
+def _is_abandoned(folder: Path) -> bool:
+    with contextlib.suppress(OSError):  # locked, of another user, or on a disk without locks
+        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return True
+        finally:
+            os.close(number)
     return False
 
 

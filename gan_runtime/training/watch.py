@@ -319,7 +319,7 @@ def end_process(code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     scratch = Path(tempfile.gettempdir())
-    if scratch.name.startswith(processes.SCRATCH_PREFIX):
+    if processes.SCRATCH_PREFIX in scratch.name:
         shutil.rmtree(scratch, ignore_errors=True)
     os._exit(code)
 

@@ -176,7 +176,7 @@ def test_wrong_state_wrong_weights_and_leftover_files_are_detected(
     scratch.mkdir()
     assert checks.partial_files(home, scratch) == []
     (resumed.checkpoints / "step-00000004.part").touch()
-    (scratch / "gan-worker-1-x").mkdir()
+    (scratch / "gan-scratch-1").mkdir()
     assert len(checks.partial_files(home, scratch)) == 2
     assert checks.rebuild_problems(home, rows) == []
     assert checks.rebuild_problems(home, {**rows, "scalars": rows["scalars"][:-1]}) != []

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -56,10 +57,28 @@ def test_owner_removes_leftovers_of_a_kill(
         path.write_bytes(b"half a database")
     monkeypatch.setattr(tempfile, "tempdir", str(home.path / "tmp"))
     (home.path / "tmp").mkdir()
-    remaining.append(folder(home.path / "tmp" / "gan-worker-mine"))
+    remaining.append(folder(home.path / "tmp" / ".gan-scratch-mine"))
     Runtime.open(home).close()
     assert [path for path in gone if path.exists()] == []
     assert [path for path in remaining if not path.exists()] == []
+
+
+@contextlib.contextmanager
+def process_with_folder(program: str, place: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A process that runs `program`, and its temporary folder in `place`, once it is printed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**processes.environment(os.environ), "TMPDIR": str(place)},
+    )
+    try:
+        assert process.stdout is not None
+        yield process, Path(process.stdout.readline().strip())
+    finally:
+        process.kill()
+        process.communicate()
 
 
 HOLD = """
@@ -77,25 +96,40 @@ def test_temporary_folder_is_removed_once_its_process_is_killed(
     """The lock decides, not a pid: the process can be in another container that shares /tmp."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     run = new_run("quick-0001")
-    trainer = subprocess.Popen(
-        [sys.executable, "-c", HOLD],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**processes.environment(os.environ), "TMPDIR": str(tmp_path)},
-    )
-    try:
-        assert trainer.stdout is not None
-        held = Path(trainer.stdout.readline().strip())
+    with process_with_folder(HOLD, tmp_path) as (trainer, held):
         recovery.clean_run(run)
         assert (held / "weights.tmp").exists()
         trainer.kill()
         os.waitid(os.P_PID, trainer.pid, os.WEXITED | os.WNOWAIT)  # it stays a zombie
         recovery.clean_run(run)
         assert not held.exists()
-    finally:
-        trainer.kill()
-        trainer.communicate()
+
+
+REMOVE = """
+import pathlib, shutil
+from gan_runtime.records import processes
+def rmtree(folder, **_):
+    for file in pathlib.Path(folder).iterdir():
+        file.unlink()
+    print(folder, flush=True)
+    input()
+shutil.rmtree = rmtree
+with processes.scratch_folder() as folder:
+    (folder / "weights.tmp").touch()
+"""
+
+
+def test_temporary_folder_of_a_process_killed_while_it_removes_it_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with process_with_folder(REMOVE, tmp_path) as (ending, held):
+        processes.remove_abandoned_scratch_folders()
+        assert held.exists(), "its process still removes it"
+        ending.kill()
+        ending.wait()
+        processes.remove_abandoned_scratch_folders()
+        assert not held.exists()
 
 
 def test_a_trainer_killed_after_its_last_line_leaves_no_temporary_folder(
@@ -108,17 +142,8 @@ def test_a_trainer_killed_after_its_last_line_leaves_no_temporary_folder(
     starter, attempt = idle(), Attempt(new_run("quick-0001"), 1, "cpu")
     with starter.claim(attempt) as claim:
         starter.start(attempt, claim)
-    killed = subprocess.Popen(
-        [sys.executable, "-c", HOLD],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**processes.environment(os.environ), "TMPDIR": str(place)},
-    )
-    assert killed.stdout is not None
-    held = Path(killed.stdout.readline().strip())
-    killed.kill()
-    killed.communicate()
+    with process_with_folder(HOLD, place) as (_, held):
+        pass
     assert starter.busy_accelerators([]) == {"cpu"}
     assert held.exists()
     starter.end(attempt)

@@ -64,13 +64,19 @@ def row(runtime: Runtime, run: RunDir) -> queries.RunRow:
 
 
 def reaches(runtime: Runtime, run: RunDir, status: str, wait_until: Wait, attempt: int = 1) -> None:
-    """Waits until the run is shown in this state."""
+    """Waits until the run is shown in this state; without success says what it is instead."""
+    shown: queries.RunRow | None = None
 
     def is_reached() -> bool:
-        shown = {each.run_id: each for each in queries.runs(runtime.store)}.get(run.run_id)
+        nonlocal shown
+        rows = queries.runs(runtime.store)
+        shown = next((each for each in rows if each.run_id == run.run_id), None)
         return shown is not None and (shown.status, shown.attempt) == (status, attempt)
 
-    wait_until(is_reached, f"{run.run_id} is {status}", 180.0)
+    try:
+        wait_until(is_reached, f"{run.run_id} is {status} in attempt {attempt}", 180.0)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{shown}\n{run.log_tail()}") from None
 
 
 def epochs(runtime: Runtime, run: RunDir) -> list[int]:
