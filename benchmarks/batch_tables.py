@@ -13,7 +13,7 @@ import pandas as pd
 
 from benchmarks import markdown
 from gan_runtime import api
-from gan_runtime.catalog.domain import QUALITY, QUALITY_METRICS
+from gan_runtime.evaluation.quality_scores import QUALITY, QUALITY_METRICS
 from gan_runtime.records.home import Home
 from gan_runtime.studies.statistics import Equivalence
 

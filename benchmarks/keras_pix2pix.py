@@ -24,7 +24,7 @@ import tensorflow as tf
 
 from benchmarks.keras_pix2pix_networks import networks
 from benchmarks.step_timer import arguments, serve_or_print
-from gan_runtime.domains.flows.entry import Pix2pixOptions
+from gan_runtime.domains.flows.options import Pix2pixOptions
 
 LEARNING_RATE, BETA_1 = 2e-4, 0.5
 L1_WEIGHT, D_WEIGHT = 100.0, 0.5

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gan_runtime.domains.flows.entry import DROPPED_BLOCKS, KERNEL, Pix2pixOptions, plan
+from gan_runtime.domains.flows.entry import plan
+from gan_runtime.domains.flows.options import DROPPED_BLOCKS, KERNEL, Pix2pixOptions
 
 NORM = {"momentum": 0.9, "epsilon": 1e-5}
 

@@ -19,7 +19,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from benchmarks.keras_on_jax import HardwareDropout
 from benchmarks.keras_pix2pix_networks import networks
-from gan_runtime.domains.flows.entry import Pix2pixOptions
+from gan_runtime.domains.flows.options import Pix2pixOptions
 
 CHANNELS = (3, 3)
 GENERATOR, DISCRIMINATOR = 0, 1

@@ -26,7 +26,7 @@ def row(fields: Fields) -> str:
     field = fields.get(IMAGES)
     if field is not None:
         return f"{image_shape(field)} · {classes(fields)}"
-    for domain in DOMAINS:
+    for domain in DOMAINS.values():
         if described := domain.describe(fields):
             return described
     if SOURCE in fields:
@@ -44,7 +44,7 @@ def noun(fields: Collection[str]) -> str:
     """The noun for a row with these fields: image, pair, row, or a noun of a domain, such as
     frame.
     """
-    for domain in DOMAINS:
+    for domain in DOMAINS.values():
         for name in fields:
             if name in domain.nouns:
                 return domain.nouns[name]

@@ -56,8 +56,6 @@ page = st.navigation(
             url_path="gpu",
             visibility="hidden",
         ),
-        st.Page(places.PHYSICS, title="Physics", url_path="physics", visibility="hidden"),
-        st.Page(places.FLOW, title="Flow", url_path="flow", visibility="hidden"),
     ]
 )
 st.set_page_config(page_title=f"{page.title} – GAN training")

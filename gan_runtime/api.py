@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gan_runtime import catalog
 from gan_runtime.base.errors import JobError, PictureError, QueryError, RunStateError, quoted
-from gan_runtime.catalog import Table
+from gan_runtime.catalog.table import Table
 from gan_runtime.records.home import Home
 from gan_runtime.records.record import operator
 from gan_runtime.spec import RunSpec
@@ -152,8 +152,8 @@ def evaluate(home: Home, run_id: str, name: str, **options: Any) -> pd.DataFrame
         JobError: there is no such evaluation, it is already running for this run, or it failed; the
             message has the reason.
     """
+    from gan_runtime.catalog.evaluations import evaluation
     from gan_runtime.commands import Commands
-    from gan_runtime.evaluation.catalog import evaluation
 
     requested_at = datetime.now(UTC)
     job = Commands(home, PYTHON).evaluate(run_id, name, options)

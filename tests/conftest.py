@@ -21,7 +21,7 @@ import pytest
 
 from gan_runtime.device_locks.locks import FOLDER_VARIABLE
 from gan_runtime.engines.tf import process as tf_process
-from gan_runtime.evaluation.jobs import MEASURE_VARIABLE
+from gan_runtime.evaluation.training_requests import SWITCH
 from gan_runtime.hardware import machine
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
@@ -94,7 +94,7 @@ def unmeasured() -> Iterator[None]:
     outlive the test and slow down all others.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(MEASURE_VARIABLE, "off")
+        patch.setenv(SWITCH, "off")
         yield
 
 

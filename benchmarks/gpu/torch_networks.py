@@ -11,8 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from gan_runtime.domains.flows.entry import DROPPED_BLOCKS, KERNEL, Pix2pixOptions
 from gan_runtime.domains.flows.entry import plan as unet_plan
+from gan_runtime.domains.flows.options import DROPPED_BLOCKS, KERNEL, Pix2pixOptions
 from gan_runtime.domains.showers.layer_tables import POOL, ConvolutionPlan, LayerPlan
 
 LATENT_SIZE = 256

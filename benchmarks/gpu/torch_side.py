@@ -22,7 +22,7 @@ from benchmarks import torch_loop
 from benchmarks.gpu import torch_networks
 from benchmarks.gpu.cases import Case
 from benchmarks.gpu.side import Facts, serve
-from gan_runtime.domains.flows.entry import Pix2pixOptions
+from gan_runtime.domains.flows.options import Pix2pixOptions
 from gan_runtime.domains.showers.entry import AUTHORS_GRID
 from gan_runtime.domains.showers.layer_tables import plan
 

@@ -31,7 +31,7 @@ from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping, tabs
 from dashboard.compare import view as compare_view
 from dashboard.compare.charts import CurveStyle
-from dashboard.evaluation.answers import cautions, declared, definition, number
+from dashboard.evaluation.answers import cautions, number, page_of
 from dashboard.frame import front_page
 from dashboard.samples import sample_images
 from dashboard.studies import figures, measures
@@ -39,9 +39,9 @@ from dashboard.studies import words as study_words
 from gan_runtime import __version__
 from gan_runtime.base import formats
 from gan_runtime.base.errors import ExportError
-from gan_runtime.base.metrics import Better, Metric
-from gan_runtime.catalog.domain import Evaluation
-from gan_runtime.evaluation import catalog as evaluations
+from gan_runtime.base.metrics import Better, Metric, of_score
+from gan_runtime.catalog import evaluations
+from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.records.home import Home
 from gan_runtime.store import ingest, queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
@@ -138,11 +138,16 @@ def _scores(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Iterat
                 if answer.evaluation == name
                 and answer.epoch == histories[answer.run_id]["epoch"].max()
             ]
-            note = f"{SCORES} {_subjects(names, shown)} {cautions(shown)}"
+            subjects = _subjects(names, shown, page_of(declaration).definition)
+            note = f"{SCORES} {subjects} {cautions(shown)}"
             yield declaration.title, table + _note(note.strip())
 
 
-def _subjects(names: Mapping[str, str], shown: list[EvaluationRow]) -> str:
+def _subjects(
+    names: Mapping[str, str],
+    shown: list[EvaluationRow],
+    definition: Callable[[Mapping[str, Any]], str],
+) -> str:
     """A sentence for each of these answers: its run and epoch, and what its scores depend on."""
     sentences = []
     for answer in shown:
@@ -161,7 +166,7 @@ def _score_table(declaration: Evaluation, scores: Mapping[str, pd.DataFrame]) ->
         run: {
             metric.name: _score(metric, row)
             for row in frame.to_dict("records")
-            if (metric := declared(declaration.scores, str(row["score"])))
+            if (metric := of_score(declaration.scores, str(row["score"])))
         }
         for run, frame in scores.items()
     }

@@ -14,7 +14,6 @@ from dashboard.compare import view as compare_view
 from dashboard.evaluation.answers import cautions
 from dashboard.samples import players
 from gan_runtime.base import formats
-from gan_runtime.catalog.domain import QUALITY
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
@@ -123,7 +122,7 @@ def _results(store: Store, rows: list[RunRow]) -> None:
     series = compare_view.series(rows, by)
     compare_view.legend(series, by)
     results_view.quality_against_time(qualities, rows, series, declaration)
-    if caution := cautions(queries.evaluations(store, run_ids, QUALITY)):
+    if caution := cautions(queries.evaluations(store, run_ids)):
         st.caption(words.plain(caution))
     results_view.against_time(results, rows, series, declaration)
     results_view.options_and_results(results, rows, series, declaration)

@@ -22,7 +22,7 @@ from dashboard.frame import access
 from gan_runtime.base import formats
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import Option
-from gan_runtime.catalog.domain import Preparation
+from gan_runtime.catalog.preparation import Preparation
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import preparations, prepared, uploads
 from gan_runtime.data.preparations import PREPARATIONS, PreparationRequest

@@ -1,4 +1,3 @@
-"""What each domain adds to the page of its evaluation: tabs, texts, and published tables.
-
-dashboard/domain_pages.py lists the pages.
+"""What each domain adds to the page of its evaluation: tabs, texts, and published tables. Each
+evaluation names its page (catalog/evaluation.py).
 """

@@ -1,34 +1,26 @@
-"""What the page of an evaluation shows, read from stored answers, and what a domain adds to the
-page. At the end: the page of image quality.
+"""What the page of an evaluation shows, read from stored answers, and what the evaluation adds to
+it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from dashboard import palette, run_selection
-from gan_runtime.base import formats
-from gan_runtime.base.metrics import Metric
-from gan_runtime.catalog.domain import DEFINING_FACTS, QUALITY, QUALITY_METRICS, Evaluation
+from gan_runtime.base.importing import loaded
+from gan_runtime.base.metrics import Metric, of_score
+from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.catalog.evaluations import evaluations
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.evaluation.sample_scores import (
-    FEWEST_OF_CLASS,
-    NEAREST,
-    NEIGHBORS_OF_DENSITY,
-    NEIGHBORS_OF_PRECISION,
-    SURE,
-)
 from gan_runtime.records.answer import Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.store.store import Store
-from gan_runtime.training import verdict
-from gan_runtime.training.verdict import MeasuredQuality
 
 Scores = dict[str, Score]
 Identity = tuple[str, str]  # run and key of an answer
@@ -109,7 +101,7 @@ class OptionChoices:
 
 @dataclass(frozen=True)
 class DomainPage:
-    """What a domain adds to the page of its evaluation; without one, see `plain`.
+    """What an evaluation adds to its page.
 
     `tabs`: its views. `scores`: all scores in page order; `texts`: what each is. `headline`: the
     scores of the first row, of which the verdict uses the first; `substitutes`: their replacements
@@ -119,7 +111,7 @@ class DomainPage:
     distinguishes it from others of its run except the epoch. `usual`: the answers shown first,
     from a run's answers, newest first. `unbiased`: scores with a floor near 0, whose ratios to it
     mean nothing.
-    `verdict`: a sentence on an answer, "" for one by its floors or baselines.
+    `definition(facts)`: on what the scores of an answer depend, in words.
     `baselines`: simpler predictions in words, by name, the most important first. `read`: converts a
     stored score. `value_words`: a value in words, if it is more than a number; `below`: the text
     below a figure, "" for its floor or baselines. `choices(home, run)`: the form's choices by
@@ -138,7 +130,7 @@ class DomainPage:
     )
     about: Callable[[EvaluationRow], dict[str, str]] = lambda _: {}
     usual: Callable[[list[EvaluationRow]], list[EvaluationRow]] = lambda rows: rows[:1]
-    verdict: Callable[[EvaluationRow, Scores], str] = lambda *_: ""
+    definition: Callable[[Mapping[str, Any]], str] = lambda _: ""
     texts: Mapping[str, str] = field(default_factory=dict)
     baselines: Mapping[str, str] = field(default_factory=dict)
     substitutes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -162,24 +154,20 @@ class DomainPage:
         return [name for name in firsts if name]
 
 
-def plain(evaluation: Evaluation, tabs: tuple[DomainTab, ...]) -> DomainPage:
-    """The page of an evaluation without a domain: keys distinguish its answers."""
-    names = tuple(metric.name for metric in evaluation.scores)
+def page_of(declared: Evaluation) -> DomainPage:
+    """What an evaluation adds to its page; if nothing, keys distinguish its answers."""
+    if declared.page:
+        page: DomainPage = loaded(declared.page)
+        return page
+    names = tuple(metric.name for metric in declared.scores)
     return DomainPage(
-        tabs=tabs,
-        scores=evaluation.scores,
+        tabs=(),
+        scores=declared.scores,
         headline=names[:MOST_HEADLINES],
         over_epochs=names[:3],
         about=lambda row: {"key": row.key},
         usual=lambda rows: list({row.key: row for row in reversed(rows)}.values())[:MOST_ANSWERS],
     )
-
-
-def declared(metrics: Collection[Metric], score: str) -> Metric | None:
-    """The declaration of a stored score, by its name or without the prefix, as in quality_kcd."""
-    by_name = {metric.name.partition("_")[2]: metric for metric in metrics}
-    by_name |= {metric.name: metric for metric in metrics}
-    return by_name.get(score)
 
 
 def number(metric: Metric, value: float | None, error: float = math.nan) -> str:
@@ -204,20 +192,21 @@ def bar_words(scores: Iterable[Score]) -> str:
     return "95% intervals" if has_interval else "one standard deviation"
 
 
-NOT_COMPARABLE = (
-    "Different classifiers or protocols measured these images, so their scores are not comparable."
-)
-
-
 def cautions(rows: list[EvaluationRow]) -> str:
-    """The warnings of answers about images, and whether their scores are comparable; "" without."""
+    """The warnings of answers, and whether their scores are comparable; "" without."""
     warnings = dict.fromkeys(str(row.facts.get("warning") or "") for row in rows)
-    definitions: dict[object, set[object]] = {}
+    values: dict[tuple[str, ...], set[object]] = {}  # by the kind of answer and the fact
     for row in rows:
-        facts = tuple(row.facts.get(name) for name in DEFINING_FACTS)
-        definitions.setdefault(row.facts.get("features"), set()).add(facts)
-    mixed = NOT_COMPARABLE if any(len(each) > 1 for each in definitions.values()) else ""
+        if declared := evaluations().get(row.evaluation):
+            kind = row.evaluation, *page_of(declared).about(row).values()
+            for name in declared.defining_facts:
+                values.setdefault((*kind, name), set()).add(row.facts.get(name))
+    differing = dict.fromkeys(key[-1] for key, each in values.items() if len(each) > 1)
+    mixed = f"{NOT_COMPARABLE} {' and '.join(differing)}." if differing else ""
     return " ".join(filter(None, [*warnings, mixed]))
+
+
+NOT_COMPARABLE = "These scores are not comparable, since their answers differ in"
 
 
 def identity(row: EvaluationRow) -> Identity:
@@ -238,7 +227,7 @@ def stored_scores(
     frame = queries.evaluation_scores(store, list({row.run_id for row in rows}), evaluation)
     scores: dict[Identity, Scores] = {identity(row): {} for row in rows}
     for row in frame.to_dict("records"):
-        metric = declared(page.scores, row["score"])
+        metric = of_score(page.scores, row["score"])
         score = Score(
             name=row["score"] if metric is None else metric.name,
             baselines={
@@ -289,147 +278,3 @@ def label(row: EvaluationRow, run: RunRow, about: dict[str, str]) -> str:
     return " · ".join(
         [run_selection.unique_names([run])[run.run_id], f"epoch {row.epoch}", *about.values()]
     )
-
-
-# ---- quality of images ---------------------------------------------------------------------------
-
-NETWORKS = {"imagenet": "MobileNetV2 (ImageNet)", "inception": "Inception (FID)"}
-OTHER_FEATURES = ("imagenet", "inception")  # features other than the classifier's
-TEXTS = {
-    "fcd_infinite": (
-        "Fréchet distance of the classifier's features, extrapolated to infinitely many images."
-        " 0 for equal distributions."
-    ),
-    "fcd": (
-        "The Fréchet distance without extrapolation. Few images raise it: compare it with that of"
-        " real images."
-    ),
-    "kcd": "Kernel distance of the features. 0 on average for equal distributions.",
-    "classifier_score": (
-        "High if each image is clearly of one class, and all classes occur. At most the number"
-        " of classes."
-    ),
-    "precision": (
-        "Share of generated images near a real one, within the distance to its"
-        f" {NEIGHBORS_OF_PRECISION} nearest neighbors. Blurred images can exceed real ones."
-    ),
-    "recall": "Share of real images near a generated one. Low: the network lacks variety.",
-    "density": (
-        f"How many real images have a generated one within their {NEIGHBORS_OF_DENSITY} nearest"
-        f" neighbors, over {NEIGHBORS_OF_DENSITY}. About 1 for equal distributions."
-    ),
-    "coverage": (
-        "Share of real images with a generated one within their"
-        f" {NEIGHBORS_OF_DENSITY} nearest neighbors. About 97% for equal distributions."
-    ),
-    "sure": f"Share of images with a class probability of {SURE:.0%} or more.",
-    "class_distance": "Total variation between the class shares of generated and real images.",
-    "rarest_class": (
-        "Share of generated images of a class over that of real ones, of the class where it is"
-        f" lowest. 0: a class is missing. Needs {FEWEST_OF_CLASS} real images of a class."
-    ),
-    "modes": "Number of different classes among the generated images.",
-    "copies": (
-        "Share of images that are as near to a training image as the nearest"
-        f" {NEAREST:.0%} of real images. All training images are searched."
-    ),
-    "nearest_training": (
-        "Of protocols 1 to 3: median distance to the nearest of 10,000 training images, over that"
-        " of real images. It does not show few copies."
-    ),
-    "imagenet_kcd": (
-        "Kernel distance of MobileNetV2's features. 0 on average for equal distributions."
-    ),
-    "fid": ("Fréchet distance of Inception's features, as published. Needs 50,000 images or more."),
-    "kid": "Kernel distance of Inception's features. 0 on average for equal distributions.",
-}
-TEXTS |= {
-    f"{features}_{name}": f"{name.capitalize()} by the features of {network}."
-    for features, network in NETWORKS.items()
-    for name in ("precision", "recall", "density", "coverage")
-}
-
-
-NOTHING_HELD_OUT = "Too few are held out, so copies of them score as perfect, except in Copies"
-
-
-def _subject(row: EvaluationRow) -> str:
-    facts, count = row.facts, formats.count(row.facts["samples"])
-    real = formats.count(facts.get("references", facts["samples"]))
-    warning = f". {facts['warning'].rstrip('.')}" if facts["warning"] else ""
-    if facts.get("held_out") is False and facts["features"] == "classifier":
-        warning += f". {NOTHING_HELD_OUT}"
-    return (
-        f"epoch {row.epoch} ({row.checkpoint} checkpoint): {count} generated images against {real}"
-        f" {facts['reference']}. {definition(facts)}{warning}"
-    )
-
-
-def definition(facts: Mapping[str, Any]) -> str:
-    """The network, seed and protocol of scores of images; "" for other evaluations."""
-    if not {"features", "seed", "protocol"} <= facts.keys():
-        return ""
-    return f"{_network(facts)}. Seed {facts['seed']}, protocol {facts['protocol']}"
-
-
-def _network(facts: Mapping[str, Any]) -> str:
-    """The network that read the images."""
-    if facts["features"] == "classifier":
-        return f"Classifier {facts['classifier']}: {facts['accuracy']:.1%} accurate"
-    weights = f" (weights {facts['weights']})" if facts.get("weights") else ""
-    return f"Features of {NETWORKS.get(facts['features'], facts['features'])}{weights}"
-
-
-def _with_interval(metric: Metric, score: Score, _: EvaluationRow) -> str:
-    """A value with its 95% interval, if its error is to be shown."""
-    if not all(map(math.isfinite, (score.error, score.low, score.high))):
-        return number(metric, score.value)
-    value, low, high = (number(metric, each) for each in (score.value, score.low, score.high))
-    return f"{value} ({low} to {high})"
-
-
-def _below(metric: Metric, scores: Scores) -> str:
-    """The floor in words; for a distance, whether it is that of real images from each other."""
-    score = scores[metric.name]
-    if metric.name in UNBIASED and score.low <= max(score.floor, 0.0):
-        return "as close as real images are to each other"
-    if metric.name.endswith("coverage"):
-        return f"of the real images; other real ones cover {number(metric, score.floor)}"
-    return f"real against real {number(metric, score.floor)}"
-
-
-def _verdict(row: EvaluationRow, scores: Scores) -> str:
-    """The sentence of the run's verdict, for one answer."""
-    judged = verdict.of_images(MeasuredQuality(row.epoch, scores))
-    if judged is None:
-        return ""
-    title, _, evidence = judged.sentence().partition(":")
-    return f"**{title}**:{evidence}"
-
-
-UNBIASED = frozenset({"fcd_infinite", "kcd", "imagenet_kcd", "kid"})
-IMAGES = DomainPage(
-    tabs=(),
-    scores=tuple(
-        replace(metric, name=metric.name.removeprefix(f"{QUALITY}_"), title=metric.axis)
-        for metric in QUALITY_METRICS
-    ),
-    headline=("coverage", "precision", "kcd", "fid", "rarest_class", "copies"),
-    over_epochs=("kcd", "fcd_infinite", "coverage"),
-    substitutes={
-        "kcd": ("imagenet_kcd", "kid"),
-        **{
-            name: tuple(f"{features}_{name}" for features in OTHER_FEATURES)
-            for name in ("precision", "coverage")
-        },
-    },
-    about=lambda row: {"features": row.facts["features"]},
-    real="real images",
-    subject=_subject,
-    below=_below,
-    verdict=_verdict,
-    value_words=_with_interval,
-    unbiased=UNBIASED,
-    floor_help="Real against real: the score of other real images.",
-    texts=TEXTS,
-)

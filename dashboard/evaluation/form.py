@@ -14,7 +14,7 @@ from dashboard import actions, widgets, words
 from dashboard.evaluation.answers import DomainPage, OptionChoices
 from gan_runtime.base import options
 from gan_runtime.base.options import Option
-from gan_runtime.catalog.domain import Evaluation
+from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.evaluation import jobs
 from gan_runtime.jobs.folder import JobSnapshot

@@ -21,6 +21,7 @@ from gan_runtime.records.answer import Score
 from gan_runtime.store.queries import EvaluationRow
 from gan_runtime.training import likeness
 from gan_runtime.training.likeness import Comparison
+from gan_runtime.training.verdict import MeasuredAnswer, of_answer
 
 Outcomes = dict[str, dict[str, list[str]]]  # baseline → "better", "worse" → titles of scores
 
@@ -65,16 +66,28 @@ def draw(_: Runtime, selection: Selection) -> None:
 
 
 def verdict(selection: Selection, name: str) -> str:
-    """The verdict on an answer, in a sentence or two: that of its page; else against its baselines
-    if it has some, else against the floors.
+    """The verdict on an answer, in a sentence or two: that of the evaluation; else against its
+    baselines if it has some, else against the floors.
     """
     scores = selection.scores_of(name)
-    if own := selection.page.verdict(selection.answers[name], scores):
+    if own := _of_evaluation(selection, name):
         return own
     outcomes = _outcomes(selection, scores)
     if outcomes:
         return _against_baselines(selection, scores, outcomes)
     return _against_floors(selection, scores)
+
+
+def _of_evaluation(selection: Selection, name: str) -> str:
+    """The sentence of the run's verdict, for one answer, if the evaluation declares one."""
+    if not selection.evaluation.verdict:
+        return ""
+    answer = MeasuredAnswer(
+        selection.evaluation.name, selection.answers[name].epoch, selection.scores_of(name)
+    )
+    said = of_answer(answer)
+    title, _, evidence = said.sentence().partition(":") if said else ("", "", "")
+    return f"**{title}**:{evidence}" if title else ""
 
 
 def _against_baselines(selection: Selection, scores: Scores, outcomes: Outcomes) -> str:

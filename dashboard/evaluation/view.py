@@ -14,7 +14,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import plots, run_selection, widgets, words
-from dashboard.domain_pages import PAGES
 from dashboard.evaluation import charts as evaluation_charts
 from dashboard.evaluation import epochs, form, summary
 from dashboard.evaluation.answers import (
@@ -24,15 +23,14 @@ from dashboard.evaluation.answers import (
     Selection,
     label,
     names_of,
-    plain,
     stored_answers,
     stored_scores,
 )
-from dashboard.frame import places
-from gan_runtime.catalog.domain import Evaluation
+from dashboard.evaluation.answers import page_of as declared_page
+from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.catalog.evaluations import evaluations
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.evaluation import jobs
-from gan_runtime.evaluation.catalog import evaluations
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
@@ -98,7 +96,7 @@ def of_run(runtime: Runtime, row: RunRow) -> dict[str, Evaluation]:
         if not reason or declaration.needs_checkpoint
     }
     ordered = sorted(
-        evaluations().items(), key=lambda entry: (entry[0] not in answered, entry[0] not in PAGES)
+        evaluations().items(), key=lambda entry: (entry[0] not in answered, not entry[1].page)
     )
     return {name: declaration for name, declaration in ordered if name in answered | names}
 
@@ -130,29 +128,10 @@ def _compare_with(row: RunRow, candidates: list[RunRow]) -> list[RunRow]:
     return [rows[run_id] for run_id in run_ids]
 
 
-def redirect_to_run(runtime: Runtime, name: str) -> None:
-    """Redirects an address of version 0.2.0, `?runs=a,b`, to the evaluation of the first run,
-    compared with the others.
-
-    Without runs, opens the newest run with this evaluation; shows a sentence if there is none.
-    """
-    stored = {row.run_id for row in queries.runs(runtime.store)}
-    run_ids = [run_id for run_id in dict.fromkeys(widgets.address_runs()) if run_id in stored]
-    run_ids = run_ids or queries.evaluated_runs(runtime.store, name)[:1]
-    if run_ids:
-        selection = {WITH: ",".join(run_ids[1:])} if run_ids[1:] else {}
-        query = {places.RUN_KEY: run_ids[0], places.TAB_KEY: TAB, **selection}
-        st.switch_page(places.RUN, query_params=query)
-    st.title("Evaluation")
-    st.info("No run is evaluated yet. Open a run and use its tab Evaluation.")
-    st.page_link(places.RUNS, label="Go to Runs", icon=":material/table_rows:")
-
-
 def page_of(name: str) -> DomainPage:
     """What is added to the page of an evaluation; its curves if the domain has no tabs."""
-    curves = (DomainTab("Curves", draw_curves),)
-    page = PAGES.get(name) or plain(evaluations()[name], curves)
-    return page if page.tabs else replace(page, tabs=curves)
+    page = declared_page(evaluations()[name])
+    return page if page.tabs else replace(page, tabs=(DomainTab("Curves", draw_curves),))
 
 
 def evaluation(

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
+from starlette.responses import HTMLResponse, JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import file_util
 
@@ -65,9 +65,7 @@ FIRST_SCRIPT, HEAD_END = '<script type="module"', "</head>"
 
 
 class FrontPage:
-    """The middleware: serves the HTML of a page, redirects old addresses, and passes on everything
-    else.
-    """
+    """The middleware: serves the HTML of a page, and passes on everything else."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -83,8 +81,6 @@ class FrontPage:
             return self._app
         name = scope["path"].removeprefix("/")
         query = scope.get("query_string", b"").decode("latin-1")
-        if redirect := places.new_address(name, query):
-            return RedirectResponse(redirect)
         tab = dict(parse_qsl(query)).get(places.TAB_KEY, "")
         part = f"{name}/{tab}" if f"{name}/{tab}" in PARTS else name
         html = page(Path(file_util.get_static_dir()), part) if name in NAMES else ""

@@ -1,14 +1,12 @@
 """The pages: their files, and what their addresses hold: the open tab and the selected run.
 
-A link shows what its sender saw, and Back returns there. Version 0.2.0 had a page for each view of
-a run: its addresses redirect to today's.
+A link shows what its sender saw, and Back returns there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 from streamlit.elements.lib.mutable_tab_container import TabContainer
@@ -23,8 +21,6 @@ COMPARE = _PAGES / "compare.py"
 STUDIES = _PAGES / "studies.py"
 TPU = _PAGES / "tpu.py"
 GPU = _PAGES / "gpu.py"
-PHYSICS = _PAGES / "physics.py"
-FLOW = _PAGES / "flow.py"
 PAGES = (
     HOME,
     LAUNCH,
@@ -35,8 +31,6 @@ PAGES = (
     STUDIES,
     TPU,
     GPU,
-    PHYSICS,
-    FLOW,
 )
 
 
@@ -75,35 +69,3 @@ def open_tab(page: str, titles: Mapping[str, str]) -> tuple[str, TabContainer]:
 def has_run() -> bool:
     """Whether this window has opened the page of a run, or is about to."""
     return RUN_KEY in st.query_params or CHOSEN_RUN in st.session_state
-
-
-# Name of a former page → the page and tab that replace it.
-MOVED = {
-    "live": ("run", ""),
-    "samples": ("run", "samples"),
-    "histograms": ("run", "histograms"),
-    "xla": ("studies", "xla"),
-    "precision": ("studies", "precision"),
-    "paper": ("studies", "paper"),
-}
-OF_SEVERAL = {"samples", "histograms"}  # tabs that Compare has too
-
-
-def new_address(name: str, query: str) -> str:
-    """Today's address, relative to the old one; empty for a page that has not moved.
-
-    `query`: without "?".
-    """
-    if name not in MOVED:
-        return ""
-    page, tab = MOVED[name]
-    words = dict(parse_qsl(query, keep_blank_values=True))
-    if page == "run":
-        run_ids = [run_id for run_id in words.pop("runs", "").split(",") if run_id]
-        if len(run_ids) > 1 and tab in OF_SEVERAL:
-            page, words["runs"] = "compare", ",".join(run_ids)
-        elif run_ids:
-            words.setdefault("run", run_ids[0])
-    if tab:
-        words["tab"] = tab
-    return f"{page}?{urlencode(words)}" if words else page

@@ -12,7 +12,8 @@ from gan_runtime.base import formats
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.gpu import check
 from gan_runtime.gpu.cards import CARDS
-from gan_runtime.gpu.check import CompiledStep, GpuPlan
+from gan_runtime.gpu.check import GpuPlan
+from gan_runtime.gpu.compiled_step import CompiledStep
 from gan_runtime.jobs.folder import JobSnapshot
 
 GPUS = Devices(

@@ -30,8 +30,8 @@ COLUMNS = {
     "xla",
     "batch_size_global",
 }
-SCALING = [domain.scaling for domain in DOMAINS if domain.scaling]
-TIMES = [domain.times for domain in DOMAINS if domain.times]
+SCALING = [domain.scaling for domain in DOMAINS.values() if domain.scaling]
+TIMES = [domain.times for domain in DOMAINS.values() if domain.times]
 # The runs of a line agree in these.
 GROUPED_BY = ["dataset", "images", "accelerator", "settings", "cpu_model", "imported"]
 

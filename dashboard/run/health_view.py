@@ -31,8 +31,7 @@ from gan_runtime.base.metrics import (
     SCORES,
 )
 from gan_runtime.catalog import declarations
-from gan_runtime.catalog.domain import QUALITY
-from gan_runtime.evaluation import jobs
+from gan_runtime.evaluation import training_requests
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
@@ -99,12 +98,12 @@ def quality(store: Store, run_id: str) -> Table:
 
 def cautions(store: Store, run_id: str) -> str:
     """As `answers.cautions`, for the measured quality of a run."""
-    return answers.cautions(queries.evaluations(store, [run_id], QUALITY))
+    return answers.cautions(queries.evaluations(store, [run_id]))
 
 
-def expects_quality(_: Store, home: Home, run: RunDir) -> bool:
-    """As `jobs.expects_quality`."""
-    return jobs.expects_quality(home, run)
+def is_measured_while_training(_: Store, home: Home, run: RunDir) -> bool:
+    """As `training_requests.is_measured_while_training`."""
+    return training_requests.is_measured_while_training(home, run)
 
 
 def is_log(rows: pd.DataFrame) -> bool:

@@ -32,9 +32,9 @@ from dashboard.tables import Table
 from gan_runtime.base import formats
 from gan_runtime.base.metrics import LOSSES, SCORES
 from gan_runtime.catalog import declarations
+from gan_runtime.catalog.evaluations import evaluations
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.evaluation import jobs
-from gan_runtime.evaluation.catalog import evaluations
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunProgress, RunRow
@@ -232,7 +232,7 @@ def awaits_quality(runtime: Runtime, row: RunRow) -> bool:
     if not row.is_live and not (has_just_ended and run.has_checkpoint):
         return False
     age_s = rendering.rest_age_s(row.accelerator)
-    return shared(store, row, age_s, health_view.expects_quality, runtime.home, run)
+    return shared(store, row, age_s, health_view.is_measured_while_training, runtime.home, run)
 
 
 def _measuring(store: Store, row: RunRow) -> str:

@@ -27,7 +27,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.jobs import image_job
 from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.jobs.image_job import ARRAYS_FILE, FILM_FILE, PICTURE_FILE, ImageRequest
-from gan_runtime.jobs.job import POLL_SECONDS
+from gan_runtime.jobs.process import POLL_SECONDS
 from gan_runtime.records.home import Home
 from gan_runtime.store.queries import RunRow
 

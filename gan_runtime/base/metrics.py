@@ -8,7 +8,7 @@ its stored name. Definitions: docs/metrics.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
@@ -266,6 +266,13 @@ def table(
         metrics.setdefault(name, _of_phase(name, metrics, by_name) or undeclared(name))
     whole = {name.partition(OF_PHASE)[0] for name in names if OF_PHASE in name}
     return {name: metric for name, metric in metrics.items() if name not in whole or name in names}
+
+
+def of_score(declared: Collection[Metric], score: str) -> Metric | None:
+    """The declaration of a stored score: under its name, or with a prefix, as sharpness_ratio."""
+    by_name = {metric.name.partition("_")[2]: metric for metric in declared}
+    by_name |= {metric.name: metric for metric in declared}
+    return by_name.get(score)
 
 
 def undeclared(name: str) -> Metric:

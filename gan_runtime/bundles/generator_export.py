@@ -17,10 +17,11 @@ from gan_runtime.base import formats
 from gan_runtime.base.errors import ExportError
 from gan_runtime.base.fields import Field, Fields
 from gan_runtime.catalog import DatasetEntry
-from gan_runtime.catalog.domain import Evaluation
+from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.catalog.evaluations import evaluations
 from gan_runtime.data import prepared
 from gan_runtime.data.preparations import PREPARATIONS
-from gan_runtime.evaluation.catalog import evaluations, score_title
+from gan_runtime.evaluation.catalog import score_title
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.jobs.job import ON_THE_CPU, Job

@@ -33,7 +33,7 @@ from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import check_fit
 from gan_runtime.engines.inputs import drawn_inputs
 from gan_runtime.engines.task import average_owners, data_for_workload, workload_of
-from gan_runtime.jobs.job import Task
+from gan_runtime.jobs.process import Task
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec

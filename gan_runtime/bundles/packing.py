@@ -67,7 +67,7 @@ _MAX_BYTES_OF = {
 
 def examples() -> list[Path]:
     """The example bundles of the project; empty in a copy without them."""
-    names = ("paper", *(name for domain in DOMAINS for name in domain.examples))
+    names = ("paper", *(name for domain in DOMAINS.values() for name in domain.examples))
     return [file for file in map(example, names) if file.exists()]
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from gan_runtime import catalog
 from gan_runtime.base import metrics
 from gan_runtime.base.metrics import Metric, Network, Panel, Role
+from gan_runtime.catalog import evaluations
 from gan_runtime.catalog.entries import Judgement
-from gan_runtime.catalog.pairs import LOSSES_IN_NATS
 
 
 @dataclass(frozen=True)
@@ -106,14 +106,16 @@ class Declarations:
 
 def of(workload: str, loss: str = "") -> Declarations:
     """The declarations of a workload; empty for an unknown workload. `loss`: the option `loss` of a
-    run, "" for the usual one. Only cross-entropies are in nats.
+    run, "" for the usual one.
     """
     entry = catalog.WORKLOADS.get(workload)
     if entry is None:
         return Declarations()
     networks = sorted(entry.networks, key=lambda network: network.name != entry.averages[0])
-    numbers = entry.metrics
-    if loss and loss not in LOSSES_IN_NATS:
+    own = {metric.name for metric in entry.metrics}
+    measured = (metric for metric in evaluations.scores_of(workload) if metric.name not in own)
+    numbers = (*entry.metrics, *measured)
+    if loss and loss not in entry.in_nats:
         numbers = tuple(
             replace(metric, axis=metric.axis.removesuffix(" (nats)"))
             if metric.role == "loss"

@@ -167,7 +167,8 @@ class WorkloadEntry:
     several at once are faster. `averaged`: the networks that may have a moving average; the first
     one generates images. `rules`: across its options and the shared ones. `panels`: the charts that
     `metrics` name; an undeclared one has its name as title. `defaults`: its own defaults of shared
-    options. `published`: speeds that its authors measured, shown in studies of devices.
+    options. `in_nats`: values of its option `loss` with the unit of `metrics`; others have none.
+    `published`: speeds that its authors measured, shown in studies of devices.
     `conditions`: numbers that its generator reads if its data has them. `has_latents`: whether its
     generator draws from random vectors, or only changes images.
     """
@@ -192,6 +193,7 @@ class WorkloadEntry:
     rules: tuple[Rule, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     published: PublishedSpeeds | None = None
+    in_nats: frozenset[str] = frozenset()
     conditions: tuple[Condition, ...] = ()
     has_latents: bool = True
 

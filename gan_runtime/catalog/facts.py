@@ -36,33 +36,4 @@ class FactTypes:
     array: type[Facts] = Facts
 
 
-class QualityFacts(Facts):
-    """`samples`, `references`: generated and real images; `reference`: what the real ones are.
-    `features`: the network that read the images; `classifier`, `weights`: its digest.
-    """
-
-    samples: int = 0
-    references: int = 0
-    reference: str = ""
-    seed: int = 0
-    protocol: int = 0
-    features: str = ""
-    classifier: str = ""
-    weights: str = ""
-    accuracy: float = 0.0
-    warning: str = ""
-
-
-class SurfaceFacts(Facts):
-    """`images`: of which the loss is the mean; `share_x`, `share_y`: of all movement."""
-
-    network: str = ""
-    images: int = 0
-    share_x: float = 0.0
-    share_y: float = 0.0
-
-
-class MapFacts(Facts):
-    """`columns`: numbers in a row of a map."""
-
-    columns: int = 0
+ANY_FACTS = FactTypes()

@@ -11,7 +11,6 @@ from gan_runtime.base.errors import FieldError
 from gan_runtime.base.fields import IMAGES, Fields, needed
 from gan_runtime.base.metrics import LOSSES, NOT_DRAWN, SCORES, Metric, Network, Panel
 from gan_runtime.base.options import Above, OneOf, OptionRecord, option
-from gan_runtime.catalog.domain import QUALITY_METRICS
 from gan_runtime.catalog.entries import Judgement, Options, Picture, Size, WorkloadEntry
 
 GeneratorLoss = Literal["non_saturating", "minimax"]
@@ -403,8 +402,11 @@ def entry(
     pictures: tuple[Picture, ...],
     reads: Callable[[Options, Fields], Fields],
     size: Callable[[Options, Fields], Size],
+    in_nats: frozenset[str] = LOSSES_IN_NATS,
 ) -> WorkloadEntry:
-    """The catalog entry of a pair, with the metrics, charts and rules that all pairs share."""
+    """The catalog entry of a pair, with the metrics, charts and rules that all pairs share.
+    `in_nats`: the losses in nats, if it adds some.
+    """
     return WorkloadEntry(
         title=title,
         summary=summary,
@@ -412,7 +414,7 @@ def entry(
         module=module,
         options=options,
         networks=NETWORKS,
-        metrics=(*METRICS, *QUALITY_METRICS),
+        metrics=METRICS,
         judgements=JUDGEMENTS,
         pictures=pictures,
         averaged=G,
@@ -421,4 +423,5 @@ def entry(
         size=size,
         panels=PANELS,
         rules=RULES,
+        in_nats=in_nats,
     )

@@ -323,7 +323,6 @@ COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Use trained runs": {
         "generate": evaluating.generate,
         "evaluate": evaluating.evaluate,
-        **evaluating.aliases(),
         "best": storage.best,
         "export-model": evaluating.export_model,
     },

@@ -7,19 +7,18 @@ The options of an evaluation come from its declaration.
 from __future__ import annotations
 
 import contextlib
-import inspect
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_origin
+from typing import Annotated, Any
 
 import typer
 
 from gan_runtime.base import disk, formats, options
 from gan_runtime.base.errors import ExportError, TargetError
-from gan_runtime.base.options import Option
 from gan_runtime.bundles.generator_export import EXPORT, EXPORT_FILE, ExportRequest
-from gan_runtime.catalog.domain import Evaluation
+from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.catalog.evaluations import evaluation, evaluations
 from gan_runtime.cli import (
     AssignmentsOption,
     HomeOption,
@@ -31,8 +30,8 @@ from gan_runtime.cli import (
     following,
     output,
 )
-from gan_runtime.evaluation import jobs
-from gan_runtime.evaluation.catalog import EvaluationReport, evaluation, evaluations, report_of
+from gan_runtime.evaluation import jobs, training_requests
+from gan_runtime.evaluation.catalog import EvaluationReport, report_of
 from gan_runtime.jobs.image_job import (
     ARRAYS_FILE,
     FILM_FILE,
@@ -139,7 +138,7 @@ def evaluate_run(
 def wait_for_the_last_epochs(home: Home, run: RunDir, declared: Evaluation) -> None:
     """Waits until the job that measured an ended run while it trained has finished."""
     newest = jobs.newest_request(home, run.run_id, declared.name)
-    if newest is None or not newest.is_live or not jobs.is_while_training(newest):
+    if newest is None or not newest.is_live or not training_requests.is_while_training(newest):
         return
     if not following.snapshot_of(home, run).row.is_live:
         output.note(f"job {newest.job.job_id} measures the last epochs: waiting for its end.")
@@ -177,63 +176,6 @@ def _export_errors(path: Path) -> Iterator[None]:
         raise ExportError(
             f"{path} cannot be written ({error.strerror}): choose another place."
         ) from None
-
-
-def aliases() -> dict[str, Callable[..., None]]:
-    """A command for each older name of an evaluation: `surface RUN --size 21` for `evaluate
-    RUN loss_surface --set size=21`.
-    """
-    return {
-        name: _alias(declared, name)
-        for declared in evaluations().values()
-        for name in declared.aliases
-    }
-
-
-def _alias(declared: Evaluation, name: str) -> Callable[..., None]:
-    record = options.of(declared.options)
-
-    def command(**words: Any) -> None:
-        values = {option: words[option] for option in record if words[option] not in (None, [])}
-        home, overwrite = Home.choose(words["home"]), words.get("overwrite", False)
-        evaluate_run(home, words["run"], declared, values, overwrite, words["as_json"])
-
-    annotations: dict[str, Any] = {"run": RunArgument}
-    annotations |= {option.name: _annotation(option, declared) for option in record.values()}
-    annotations |= {"overwrite": OverwriteOption} if declared.files else {}
-    annotations |= {"home": HomeOption, "as_json": JsonOption}
-    defaults = {"run": inspect.Parameter.empty, "overwrite": False, "as_json": False}
-    parameters = [
-        inspect.Parameter(
-            parameter,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=defaults.get(parameter),
-            annotation=annotation,
-        )
-        for parameter, annotation in annotations.items()
-    ]
-    command.__name__ = name
-    command.__doc__ = f"{declared.summary}\n\nSame as `evaluate RUN {declared.name}`."
-    command.__annotations__ = annotations
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return command
-
-
-def _annotation(option: Option, declared: Evaluation) -> Any:
-    """The option for Typer; its default is None."""
-    field = declared.options.model_fields[option.name].annotation
-    flag = f"--{option.name.replace('_', '-')}"
-    if option.name in declared.files:
-        return Annotated[Path | None, typer.Option(flag, metavar="FILE", help=option.help)]
-    if get_origin(field) is tuple:  # several values: --way naive --way whole
-        many = f"{option.help} Repeat it for more."
-        return Annotated[
-            list[str] | None, typer.Option(flag.removesuffix("s"), metavar="NAME", help=many)
-        ]
-    if option.choices:
-        return Annotated[Literal[option.choices] | None, typer.Option(flag, help=option.help)]  # type: ignore[valid-type]
-    kind: Any = int if option.kind is str and option.minimum is not None else option.kind
-    return Annotated[kind | None, typer.Option(flag, metavar="N", help=option.help)]
 
 
 def generate(

@@ -11,7 +11,8 @@ from gan_runtime.base import formats
 from gan_runtime.cli import AssignmentsOption, HomeOption, JsonOption, commands, following, output
 from gan_runtime.gpu import check as checking
 from gan_runtime.gpu.cards import CARDS
-from gan_runtime.gpu.check import CompiledStep, GpuPlan
+from gan_runtime.gpu.check import GpuPlan
+from gan_runtime.gpu.compiled_step import CompiledStep
 from gan_runtime.records.home import Home
 from gan_runtime.spec import nesting, presets
 

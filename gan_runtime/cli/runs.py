@@ -15,7 +15,7 @@ from rich.table import Table
 from gan_runtime import device_locks
 from gan_runtime.base import disk, formats
 from gan_runtime.catalog import declarations
-from gan_runtime.catalog.domain import INACCURATE
+from gan_runtime.catalog.evaluations import evaluation
 from gan_runtime.cli import (
     HomeOption,
     JsonOption,
@@ -55,8 +55,8 @@ def runs(
         output.notes().print(f"{name} cannot be read and is skipped: {reason}.")
     frame = queries.run_table(store)
     frame["bytes"] = [disk.used_bytes(folder.runs / run_id) for run_id in frame["run_id"]]
-    best = queries.best_qualities(store)[["value", "metric", "warning"]]
-    best.columns = ["quality", "quality_metric", "quality_warning"]
+    best = queries.best_qualities(store)[["value", "metric", "warning", "evaluation"]]
+    best.columns = ["quality", "quality_metric", "quality_warning", "quality_evaluation"]
     frame = frame.join(best, on="run_id")
     if as_json:
         frame = frame.drop(columns="spec")  # `show --json` has the options, not as text within JSON
@@ -117,7 +117,9 @@ def _quality(row: Mapping[Any, Any]) -> str:
         return ""
     metric = declarations.of(row["workload"]).table([row["quality_metric"]])[row["quality_metric"]]
     score = f"{metric.title} {metric.in_words(row['quality'])}"
-    return f"{score}, {INACCURATE}" if row["quality_warning"] else score
+    if not row["quality_warning"]:
+        return score
+    return f"{score}, {evaluation(row['quality_evaluation']).caution}"
 
 
 def show(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.base import formats
 from gan_runtime.base.errors import DatasetError, quoted
-from gan_runtime.catalog.domain import HDF5_SUFFIXES
+from gan_runtime.catalog.preparation import HDF5_SUFFIXES
 from gan_runtime.data import image_files
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.summary import NOT_READABLE, Skip, SkippedFiles, readable

@@ -9,7 +9,6 @@ python -m gan_runtime.data.loading mnist
 from __future__ import annotations
 
 import difflib
-import importlib
 import sys
 from dataclasses import dataclass
 
@@ -19,8 +18,9 @@ from gan_runtime import catalog
 from gan_runtime.base import formats
 from gan_runtime.base.errors import DatasetError, GanRuntimeError, HomeError, quoted
 from gan_runtime.base.fields import Fields
+from gan_runtime.base.importing import loaded
 from gan_runtime.catalog import WorkloadEntry
-from gan_runtime.catalog.domain import Promised
+from gan_runtime.catalog.preparation import Promised
 from gan_runtime.data import builtin_sets, prepared
 from gan_runtime.data.contract import Availability, DataSet
 from gan_runtime.data.preparations import PREPARATIONS
@@ -147,8 +147,7 @@ def _is_embedded(name: str) -> bool:
 def _embedded(name: str) -> DataSet:
     """Raises DatasetError when the rows of the function differ from the declaration."""
     entry = catalog.DATASETS[name]
-    module, _, function = entry.load.partition(":")
-    rows: DataSet = getattr(importlib.import_module(module), function)()
+    rows: DataSet = loaded(entry.load)()
     if (rows.fields, rows.rows) != (entry.fields, entry.rows):
         actual, declared = (
             f"{formats.count(count)} rows of "

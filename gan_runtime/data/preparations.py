@@ -22,7 +22,8 @@ from typing import Any, Protocol, cast
 from gan_runtime.base import disk, options
 from gan_runtime.base.errors import DatasetError, FieldError, HomeError, SpecError, quoted
 from gan_runtime.base.options import Option, OptionRecord
-from gan_runtime.catalog.domain import DOMAINS, Preparation
+from gan_runtime.catalog.domain import DOMAINS
+from gan_runtime.catalog.preparation import Preparation
 from gan_runtime.data import builtin_sets, prepared
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.image_pairs import ImagePairOptions
@@ -79,7 +80,9 @@ PREPARATIONS: dict[str, Preparation] = {
         has_preview=True,
     ),
     **{
-        name: preparation for domain in DOMAINS for name, preparation in domain.preparations.items()
+        name: preparation
+        for domain in DOMAINS.values()
+        for name, preparation in domain.preparations.items()
     },
     "mnist": Preparation("MNIST", "Keras downloads it into its cache, about 11 MB."),
     "fashion_mnist": Preparation(

@@ -5,7 +5,6 @@ a live image.
 
 from __future__ import annotations
 
-import importlib
 import io
 import re
 import shutil
@@ -25,6 +24,7 @@ from pydantic import Field as Bounds
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, HomeError, quoted
 from gan_runtime.base.fields import IMAGES, SOURCE, TARGET, Field, Fields
+from gan_runtime.base.importing import loaded
 from gan_runtime.catalog.domain import DOMAINS
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.sharded import ShardedSet, row_bytes
@@ -277,7 +277,7 @@ def png_of_rows(rows: Mapping[str, NDArray[Any]]) -> bytes | None:
     """
     if IMAGES in rows:
         return png(rows[IMAGES])
-    for domain in DOMAINS:
+    for domain in DOMAINS.values():
         image = _domain_image(domain.first_rows, rows)
         if image is not None:
             return _as_png(image)
@@ -288,10 +288,7 @@ def png_of_rows(rows: Mapping[str, NDArray[Any]]) -> bytes | None:
 
 def _domain_image(drawer: str, rows: Mapping[str, NDArray[Any]]) -> Image.Image | None:
     """The domain's image of rows. `drawer`: "module:function", or ""."""
-    if not drawer:
-        return None
-    module, _, function = drawer.partition(":")
-    image: Image.Image | None = getattr(importlib.import_module(module), function)(rows)
+    image: Image.Image | None = loaded(drawer)(rows) if drawer else None
     return image
 
 

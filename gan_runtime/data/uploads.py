@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gan_runtime.base.errors import DatasetError, HomeError, quoted
-from gan_runtime.catalog.domain import HDF5_SUFFIXES
+from gan_runtime.catalog.preparation import HDF5_SUFFIXES
 from gan_runtime.data import image_files
 from gan_runtime.data.idx_files import DATA_VARIABLE, data_folder
 from gan_runtime.data.summary import readable

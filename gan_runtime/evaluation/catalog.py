@@ -1,58 +1,21 @@
-"""Every evaluation by name: of the core, of domains and of installed packages. Also the contract
-between an evaluation, its job and the command line. Loads no framework.
-"""
+"""The contract between an evaluation, its job and the command line. Loads no framework."""
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gan_runtime.base.errors import JobError, quoted
-from gan_runtime.catalog import Table
-from gan_runtime.catalog.domain import DOMAINS, Evaluation
+from gan_runtime.base.errors import JobError
+from gan_runtime.base.importing import loaded
+from gan_runtime.base.metrics import of_score
+from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.data.contract import Progress
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir, answers_of
-
-# docs/adding-an-evaluation.md adds one.
-CORE: tuple[str, ...] = (
-    # "module:NAME" of each evaluation
-    "gan_runtime.evaluation.loss_surface:LOSS_SURFACE",
-    "gan_runtime.evaluation.quality:QUALITY_OF_IMAGES",
-)
-
-
-@cache
-def evaluations() -> Mapping[str, Evaluation]:
-    """Every evaluation by its name, the core's first."""
-    places = (*CORE, *(place for domain in DOMAINS for place in domain.evaluations))
-    declared = {evaluation.name: evaluation for evaluation in map(_declared, places)}
-    return Table(declared, "gan_runtime.evaluations", Evaluation)
-
-
-def evaluation(name: str) -> Evaluation:
-    """The evaluation with this name or older name.
-
-    Raises JobError for any other name; the message lists the names.
-    """
-    for declared in evaluations().values():
-        if name in (declared.name, *declared.aliases):
-            return declared
-    raise JobError(
-        f"{quoted(name)} is not an evaluation: choose one of {', '.join(evaluations())}."
-    )
-
-
-def _declared(place: str) -> Evaluation:
-    module, _, name = place.partition(":")
-    declared: Evaluation = getattr(importlib.import_module(module), name)
-    return declared
 
 
 @dataclass(frozen=True)
@@ -116,8 +79,7 @@ def report_of(
     """
     if not declared.report:
         return report_of_scores(declared, run, result)
-    module, _, name = declared.report.partition(":")
-    reporter: Reporter = getattr(importlib.import_module(module), name)
+    reporter: Reporter = loaded(declared.report)
     return reporter(home, run, result)
 
 
@@ -164,12 +126,6 @@ def report_of_scores(
 
 
 def score_title(declared: Evaluation, score: str) -> str:
-    """The title of a score, which is declared under its name, or under its name prefixed with the
-    evaluation's.
-    """
-    titles = (
-        metric.title
-        for metric in declared.scores
-        if metric.name in (score, f"{declared.name}_{score}")
-    )
-    return next(titles, score)
+    """The title of a score; an undeclared one has its name."""
+    metric = of_score(declared.scores, score)
+    return metric.title if metric else score

@@ -1,19 +1,13 @@
 """The jobs of evaluations: which evaluations apply to a run, requesting one, and the work.
 
 All evaluations share these refusals: the run is deleted, the evaluation does not apply, the
-checkpoint is missing, the data set has changed, or the same job is running. The owner of a home
-requests the quality jobs of runs in training.
+checkpoint is missing, the data set has changed, or the same job is running.
 """
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import logging
-import math
-import os
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -24,18 +18,18 @@ from gan_runtime.base.errors import (
     DatasetError,
     FieldError,
     GanRuntimeError,
-    JobError,
     SpecError,
     quoted,
 )
-from gan_runtime.catalog.domain import QUALITY, Evaluation
+from gan_runtime.base.importing import loaded
+from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.catalog.evaluations import evaluation, evaluations
 from gan_runtime.data import loading
-from gan_runtime.evaluation import while_training
-from gan_runtime.evaluation.catalog import EvaluationResult, Subject, evaluation, evaluations
-from gan_runtime.evaluation.mobilenet_file import has_mobilenet
+from gan_runtime.evaluation.catalog import EvaluationResult, Subject
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobSnapshot
-from gan_runtime.jobs.job import Job, Task
+from gan_runtime.jobs.job import Job
+from gan_runtime.jobs.process import Task
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
@@ -170,8 +164,7 @@ def evaluate(task: Task) -> dict[str, Any]:
     """
     request = EvaluationRequest(**task.options)
     declared, run = evaluation(request.evaluation), task.home.run_dir(request.run_id)
-    module, _, name = declared.work.partition(":")
-    work: Work = getattr(importlib.import_module(module), name)
+    work: Work = loaded(declared.work) if isinstance(declared.work, str) else declared.work
     key = task.results.parent.name
 
     def publish(answer: Answer) -> None:
@@ -218,120 +211,3 @@ def job_of(declared: Evaluation) -> Job:
 
 
 JOBS = tuple(map(job_of, evaluations().values()))
-
-
-# ---- while training ------------------------------------------------------------------------------
-
-CADENCE = "while_training"  # option of the quality evaluation
-ACTOR = "training"
-MEASURE_VARIABLE = "GAN_RUNTIME_QUALITY"  # "off": this process requests no quality jobs
-RETRY_SECONDS = 30.0  # after a refusal that may end, such as another measurement of the run
-
-
-def is_while_training(job: JobSnapshot) -> bool:
-    """Whether the owner of the home requested this job for a run that trains."""
-    return bool(job.request.options.get(CADENCE))
-
-
-def expects_quality(home: Home, run: RunDir) -> bool:
-    """Whether the quality job of a run's newest attempt waits or runs, or will be requested if
-    this process owns the home.
-    """
-    every = _every(run)
-    job = _job_of_attempt(home, run, every)
-    if job is not None:
-        return job.is_live
-    declared = evaluation(QUALITY)
-    if not every or why_never(home, run, declared):
-        return False
-    with contextlib.suppress(GanRuntimeError):
-        declared.check(home, run, parsed(declared, _options(home, run, every)))
-        return True
-    return False
-
-
-class QualityRequests:
-    """Requests one quality job for each training attempt with a checkpoint: once the start of the
-    job fits into its share of the processor time, or when the attempt has ended. Not thread-safe.
-    """
-
-    def __init__(self, home: Home, clock: Callable[[], float] = time.monotonic) -> None:
-        self._home, self._clock = home, clock
-        self._known: set[tuple[str, int]] = set()  # all attempts seen so far
-        # Attempts without a request: the run, and the time before which there is none.
-        self._pending: dict[tuple[str, int], tuple[RunDir, float]] = {}
-
-    def expect(self, training: Iterable[tuple[RunDir, int]]) -> None:
-        """Registers runs in training with their attempts, to be requested by a later tick. A new
-        owner also registers those that trained when the last one left.
-        """
-        for run, attempt in training:
-            key = run.run_id, attempt
-            if key not in self._known and _every(run):
-                self._pending[key] = run, -math.inf
-            self._known.add(key)
-
-    def tick(self, training: Iterable[tuple[RunDir, int]]) -> None:
-        """Requests the jobs that are due. `training`: the running runs with their attempts."""
-        training = list(training)
-        self.expect(training)
-        running = {(run.run_id, attempt) for run, attempt in training}
-        for key, (run, not_before_s) in list(self._pending.items()):
-            is_over = key not in running
-            if not run.has_checkpoint:
-                if is_over:
-                    del self._pending[key]
-            elif self._clock() >= not_before_s and (is_over or while_training.may_start(run)):
-                del self._pending[key]
-                if not self._request(run, is_over):
-                    self._pending[key] = run, self._clock() + RETRY_SECONDS
-
-    def _request(self, run: RunDir, is_over: bool) -> bool:
-        """Returns False to try again later: a user is measuring this run, or it still trains and
-        its refusal may end, as when a user downloads the network that reads unlabeled images.
-        """
-        every = _every(run)
-        if _job_of_attempt(self._home, run, every) is not None:  # by an earlier owner
-            return True
-        try:
-            request(self._home, run.run_id, QUALITY, _options(self._home, run, every), ACTOR)
-        except JobError:
-            return False
-        except GanRuntimeError as error:
-            if not is_over and not why_never(self._home, run, evaluation(QUALITY)):
-                return False
-            log.info("the quality of run %s is not measured: %s", run.run_id, error)
-        return True
-
-
-def _job_of_attempt(home: Home, run: RunDir, every: int) -> JobSnapshot | None:
-    """The job that an owner requested since the newest attempt of a run began."""
-    options: dict[str, Any] = {"run_id": run.run_id, CADENCE: every}
-    newest = job_queue.newest(home, QUALITY, **options)
-    process = run.process()
-    if newest is None or process is None:
-        return None
-    return newest if newest.request.at.timestamp() >= process.began else None
-
-
-def _options(home: Home, run: RunDir, every: int) -> dict[str, Any]:
-    """The options of a request. Without labels the features are those of ImageNet, if their weights
-    are on this machine: no download starts that no user has requested. Raises DatasetError.
-    """
-    features = evaluation(QUALITY).usual(home, run)["features"]
-    if features == "imagenet" and not has_mobilenet():
-        features = "classifier"  # refused, as the data set has no labels
-    return {"checkpoint": "newest", "features": features, CADENCE: every}
-
-
-def _every(run: RunDir) -> int:
-    """Epochs between two measurements; 0 without them: a shorter run, unreadable options, a run
-    on a cluster, whose networks this host may be too small for, or disabled in this process.
-    """
-    if os.environ.get(MEASURE_VARIABLE) == "off" or run.is_on_cluster:
-        return 0
-    try:
-        spec = run.spec()
-    except SpecError:
-        return 0
-    return spec.quality_every if spec.quality_every <= spec.epochs else 0

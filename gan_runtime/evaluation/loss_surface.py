@@ -22,8 +22,9 @@ from gan_runtime.base.errors import RunStateError, SurfaceError
 from gan_runtime.base.fields import Fields
 from gan_runtime.base.framework_settings import block_scikit_learn
 from gan_runtime.base.options import OptionRecord, option
-from gan_runtime.catalog.domain import Evaluation
 from gan_runtime.catalog.entries import Options, WorkloadEntry
+from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.catalog.facts import Facts, FactTypes
 from gan_runtime.data import loading
 from gan_runtime.evaluation.catalog import EvaluationReport, EvaluationResult, Subject
 from gan_runtime.jobs.job import ON_THE_CPU
@@ -40,6 +41,21 @@ if TYPE_CHECKING:
 NAME = "loss_surface"
 MARGIN = 0.3  # around the path, as a share of its extent
 Kernels = Mapping[str, NDArray[np.float32]]  # by name
+
+
+class SurfaceFacts(Facts):
+    """`images`: of which the loss is the mean; `share_x`, `share_y`: of all movement."""
+
+    network: str = ""
+    images: int = 0
+    share_x: float = 0.0
+    share_y: float = 0.0
+
+
+class MapFacts(Facts):
+    """`columns`: numbers in a row of a map."""
+
+    columns: int = 0
 
 
 class SurfaceOptions(OptionRecord):
@@ -106,8 +122,8 @@ LOSS_SURFACE = Evaluation(
     check=check,
     needs_checkpoint=False,
     scores=(),
+    facts=FactTypes(answer=SurfaceFacts, curve=MapFacts),
     work="gan_runtime.evaluation.loss_surface:compute",
-    aliases=("surface",),
     report="gan_runtime.evaluation.loss_surface:report",
     earlier_jobs=("compute_surface",),
     busy="the loss surfaces of run {run_id} are being computed",

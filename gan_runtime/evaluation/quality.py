@@ -12,11 +12,14 @@ from typing import get_args
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import LABELS, TARGET, Fields, imitated
 from gan_runtime.base.options import OptionRecord, option
-from gan_runtime.catalog.domain import QUALITY, QUALITY_METRICS, Evaluation
 from gan_runtime.catalog.entries import Options, WorkloadEntry
+from gan_runtime.catalog.evaluation import Evaluation, WhileTraining
+from gan_runtime.catalog.facts import FactTypes
 from gan_runtime.data import loading
 from gan_runtime.evaluation import image_features, sample_scores
 from gan_runtime.evaluation.image_classifier import FEWEST_IMAGES
+from gan_runtime.evaluation.mobilenet_file import has_mobilenet
+from gan_runtime.evaluation.quality_scores import QUALITY, QUALITY_METRICS, QualityFacts
 from gan_runtime.evaluation.sample_scores import Features
 from gan_runtime.jobs.job import ON_THE_CPU
 from gan_runtime.records.home import Home
@@ -135,6 +138,16 @@ def usual(home: Home, run: RunDir) -> dict[str, str]:
     }
 
 
+def without_download(home: Home, run: RunDir) -> dict[str, str]:
+    """Options of a measurement that no user has requested: ImageNet features only if their weights
+    are on this machine. Raises DatasetError.
+    """
+    features = usual(home, run)["features"]
+    if features == "imagenet" and not has_mobilenet():
+        features = "classifier"  # refused, as the data set has no labels
+    return {"checkpoint": "newest", "features": features}
+
+
 def folder_of(home: Home) -> Path:
     """The folder of a home with its classifiers and the Inception weights."""
     return home.path / "classifiers"
@@ -154,6 +167,12 @@ QUALITY_OF_IMAGES = Evaluation(
     lacking=too_few_pairs,
     check=check,
     scores=QUALITY_METRICS,
+    facts=FactTypes(answer=QualityFacts),
+    defining_facts=("classifier", "weights", "protocol"),
+    caution="inaccurate classifier",
+    while_training=WhileTraining("quality_every", without_download),
+    verdict="gan_runtime.evaluation.quality_verdict:verdict",
+    page="dashboard.evaluation.images:PAGE",
     work="gan_runtime.evaluation.quality_measurement:measure",
     busy="the quality of run {run_id} is being measured",
     stored="what was measured until then is stored",

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.base.errors import JobError
-from gan_runtime.base.fields import CLASS_IMAGES, GENERATED, IMAGES, SOURCE
-from gan_runtime.catalog.domain import QUALITY
+from gan_runtime.base.fields import SOURCE
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet, Progress
 from gan_runtime.evaluation import (
@@ -32,6 +31,7 @@ from gan_runtime.evaluation import (
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject
 from gan_runtime.evaluation.image_classifier import RealImages, real_images
 from gan_runtime.evaluation.quality import QualityOptions, folder_of
+from gan_runtime.evaluation.quality_scores import QUALITY
 from gan_runtime.evaluation.sample_scores import ImageReader, ImageSample, ScoreEstimate
 from gan_runtime.evaluation.while_training import Pace
 from gan_runtime.records import processes
@@ -122,7 +122,10 @@ def _generated(
     else:
         chunks = networks.representative(count, seed)
     return ImageSample.joined(
-        [_sample(shared.reader, shared.real, _images(chunk), progress) for chunk in chunks]
+        [
+            _sample(shared.reader, shared.real, inference.images_of(chunk), progress)
+            for chunk in chunks
+        ]
     )
 
 
@@ -142,16 +145,9 @@ def _modes(shared: Measurement, networks: TrainedNetworks, seed: int) -> Score |
     if not shared.images_of_modes:
         return None
     chunks = networks.representative(shared.images_of_modes, seed)
-    probabilities = [shared.reader.read(_images(chunk))[1] for chunk in chunks]
+    probabilities = [shared.reader.read(inference.images_of(chunk))[1] for chunk in chunks]
     modes = sample_scores.modes(np.concatenate(probabilities), seed)
     return _score("modes", modes, shared, shared.images_of_modes)
-
-
-def _images(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """The images among the arrays of `Workload.show`, conditional or not, or made of a source:
-    (N, height, width, channels).
-    """
-    return next(arrays[name] for name in (IMAGES, CLASS_IMAGES, GENERATED) if name in arrays)
 
 
 def _weights(subject: Subject, networks: TrainedNetworks, pace: Pace) -> Iterator[EpochWeights]:

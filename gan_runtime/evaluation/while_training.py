@@ -1,10 +1,10 @@
-"""Quality while training: a low-priority job measures a run as it trains.
+"""Measuring while training: a low-priority job measures a run as it trains.
 
-The owner of the home requests the job once for each attempt (evaluation/jobs.py). The job scores
-the newest checkpoint whenever it is `quality_every` epochs further, and the last one. Training
-never waits: while the run trains, the job uses at most MOST_SHARE of the host's processor time,
-the loading of its framework included. So it is requested late, and skips epochs. Ended runs are
-measured one at a time. The job retains the best checkpoint.
+The owner of the home requests the job once for each attempt (training_requests.py). The job scores
+the newest checkpoint whenever it is so many epochs further as the run's options say, and the last
+one. Training never waits: while the run trains, the job uses at most MOST_SHARE of the host's
+processor time, the loading of its framework included. So it is requested late, and skips epochs.
+Ended runs are measured one at a time. The job retains the best checkpoint.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from gan_runtime.base.errors import CheckpointError, RunStateError
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declarations
-from gan_runtime.catalog.domain import DEFINING_FACTS
+from gan_runtime.catalog.evaluations import defining_facts
 from gan_runtime.data.contract import Progress
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.records import journal, processes, run_folder
@@ -214,7 +214,7 @@ def keep_if_best(run: RunDir, answer: Answer, arrays: Arrays, wall_s: float) -> 
 
 def _is_comparable(first: Answer, second: Answer) -> bool:
     """Whether both are scores of the same definition, from the same feature network."""
-    return all(first.facts.get(name) == second.facts.get(name) for name in DEFINING_FACTS)
+    return all(first.facts.get(name) == second.facts.get(name) for name in defining_facts())
 
 
 def _quality_of(run: RunDir, answers: Collection[Answer]) -> Metric | None:

@@ -11,25 +11,25 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from gan_runtime.base.errors import AcceleratorError, quoted
 from gan_runtime.gpu.cards import CARDS, Card
-from gan_runtime.gpu.program import Kernel, Taps, WideConvolution
+from gan_runtime.gpu.compiled_step import CompiledStep
+from gan_runtime.gpu.program import Taps, WideConvolution
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobSnapshot
-from gan_runtime.jobs.job import Job, Task
+from gan_runtime.jobs.job import Job
+from gan_runtime.jobs.process import Task
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu import plan as tpu_plan
-from gan_runtime.tpu.estimates import ProgramMemory
 from gan_runtime.tpu.plan import Reading
 
 CHECK = "check_gpu"  # the job
 # The options of every run that is checked.
 ON_A_GPU = tpu_plan.ON_A_TPU | {"accelerator": "gpu", "replicas": 1}
 COMPILER = Path(sys.prefix) / "gpu-compiler"  # what `make gpu-compiler` installs
-NO_MEMORY = ProgramMemory(0, 0, 0, 0)
 LIBRARIES = ("jax", "jaxlib", "keras")
 CODE = ("catalog", "domains", "engines", "gpu", "workloads")  # packages that a program depends on
 PLUGINS = ("jax-cuda12-pjrt", "jax-cuda13-pjrt")
@@ -59,46 +59,6 @@ class GpuPlan:
             tpu_plan.code_version(CODE),
         ]
         return tpu_plan.digest(parts)
-
-
-@dataclass(frozen=True)
-class CompiledStep:
-    """One step on a card, as compiled.
-
-    `refused`: the compiler's reason, with all numbers zero; "" when it compiled. `kernels`: the
-    number that a step starts. `bytes`: of their operands and outcomes. `largest`: the MOST with the
-    most bytes. `widest`: the most taps of a forward convolution; () without one. `wide`: forward
-    convolutions that are wider than their layers' kernels.
-    """
-
-    MOST: ClassVar[int] = 10
-    refused: str
-    compile_seconds: float
-    kernels: int = 0
-    bytes: int = 0
-    memory: ProgramMemory = NO_MEMORY
-    largest: tuple[Kernel, ...] = ()
-    widest: Taps = ()
-    wide: tuple[WideConvolution, ...] = ()
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> CompiledStep:
-        """The inverse of `asdict`, whose tuples JSON stores as lists."""
-        return cls(
-            **{
-                **values,
-                "memory": ProgramMemory(**values["memory"]),
-                "largest": tuple(
-                    Kernel(**{**kernel, "window": tuple(kernel["window"])})
-                    for kernel in values["largest"]
-                ),
-                "widest": tuple(values["widest"]),
-                "wide": tuple(
-                    WideConvolution(wide["layer"], tuple(wide["taps"]), tuple(wide["window"]))
-                    for wide in values["wide"]
-                ),
-            }
-        )
 
 
 def make(values: dict[str, Any], card: str, home: Home | None = None) -> GpuPlan:

@@ -22,7 +22,7 @@ from gan_runtime.engines.jax.engine import TrainingCall, training_call
 from gan_runtime.engines.task import task_of, workload_of
 from gan_runtime.gpu import program
 from gan_runtime.gpu.cards import Card, description
-from gan_runtime.gpu.check import CompiledStep
+from gan_runtime.gpu.compiled_step import CompiledStep
 from gan_runtime.gpu.program import Taps
 from gan_runtime.spec import RunSpec
 from gan_runtime.tpu.estimates import ProgramMemory

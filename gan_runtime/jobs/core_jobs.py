@@ -12,7 +12,8 @@ from gan_runtime.data import loading, preparations, uploads
 from gan_runtime.data.preparations import PREPARATIONS, PreparationRequest
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobRequest, JobSnapshot
-from gan_runtime.jobs.job import Job, Task, as_document
+from gan_runtime.jobs.job import Job, as_document
+from gan_runtime.jobs.process import Task
 from gan_runtime.records.home import Home
 
 PREPARE, SURVEY = "prepare_data", "survey_data"

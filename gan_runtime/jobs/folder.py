@@ -26,7 +26,6 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from gan_runtime.jobs import job
-from gan_runtime.jobs.job import End
 from gan_runtime.records import run_files
 from gan_runtime.records.home import is_run_name
 from gan_runtime.records.identity import SILENCE_SECONDS, ProcessIdentity
@@ -42,6 +41,21 @@ _Record = TypeVar("_Record", bound=BaseModel)
 
 class _StoredRecord(BaseModel):
     model_config = ConfigDict(frozen=True)
+
+
+EndState = Literal["finished", "failed", "cancelled", "lost"]
+
+
+class End(BaseModel):
+    """The end of a job. `reason`: a sentence. `result`: the document that the work returned, empty
+    unless finished.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    state: EndState
+    reason: Text
+    result: dict[str, Any] = {}
+    at: UtcTime = Field(default_factory=now)
 
 
 class JobRequest(_StoredRecord):

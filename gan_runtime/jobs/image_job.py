@@ -29,7 +29,8 @@ from gan_runtime.catalog.entries import Condition, Picture
 from gan_runtime.data import decoding, loading, uploads
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobSnapshot
-from gan_runtime.jobs.job import ON_THE_CPU, Job, Task
+from gan_runtime.jobs.job import ON_THE_CPU, Job
+from gan_runtime.jobs.process import Task
 from gan_runtime.pictures import sheet
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir

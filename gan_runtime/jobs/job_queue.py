@@ -24,13 +24,13 @@ from pydantic_core import PydanticSerializationError
 
 from gan_runtime.base import disk, framework_settings
 from gan_runtime.base.errors import GanRuntimeError, HomeError, JobError, quoted
-from gan_runtime.jobs.folder import JobDir, JobRequest, JobSnapshot
-from gan_runtime.jobs.job import End, Job, as_document, job_named, jobs
+from gan_runtime.jobs.folder import End, JobDir, JobRequest, JobSnapshot
+from gan_runtime.jobs.job import Job, as_document, job_named, jobs
 from gan_runtime.records import processes, run_files
 from gan_runtime.records.home import Home, is_run_name, next_number
 from gan_runtime.records.states import StateTimer
 
-WORKER = "gan_runtime.jobs.job"
+WORKER = "gan_runtime.jobs.process"
 MOST_ENDED = 100  # folders of ended jobs that are retained
 MOST_QUICK = 20  # the same for jobs with a staying process, which a user can request every second
 GRACE_SECONDS = 10.0  # from a cancel to the kill

@@ -6,7 +6,6 @@ images are from -1 to 1; a domain's renderers define their own. NaN is black.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import MutableMapping
 from pathlib import Path
 
@@ -15,9 +14,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gan_runtime.base import disk
-from gan_runtime.catalog import Table
+from gan_runtime.base.importing import loaded
 from gan_runtime.catalog.domain import DOMAINS
 from gan_runtime.catalog.entries import Renderer
+from gan_runtime.catalog.table import Table
 from gan_runtime.pictures.sheet import OF_AN_EPOCH, SheetLimits, whole
 
 __all__ = ["LABELS", "RENDERERS", "SheetLimits", "render", "save", "save_film", "whole"]
@@ -30,7 +30,9 @@ RENDERERS: MutableMapping[str, Renderer] = {
     "rgb_grid": Renderer(("images",), "gan_runtime.pictures.sheet:rgb_grid"),
     "labelled_grid": Renderer(("images", LABELS), "gan_runtime.pictures.sheet:labelled_grid"),
     "filmstrip": Renderer(("sequences",), "gan_runtime.pictures.sheet:filmstrip"),
-    **{name: renderer for domain in DOMAINS for name, renderer in domain.renderers.items()},
+    **{
+        name: renderer for domain in DOMAINS.values() for name, renderer in domain.renderers.items()
+    },
 }
 RENDERERS = Table(RENDERERS, "gan_runtime.renderers", Renderer)  # and those of installed packages
 
@@ -57,10 +59,7 @@ def render(
         raise ValueError(
             f"{name} draws {len(renderer.takes)} arrays ({names}), but got {len(arrays)}."
         )
-    module, _, function = renderer.draw.partition(":")
-    picture: Image.Image = getattr(importlib.import_module(module), function)(
-        arrays, classes, limits
-    )
+    picture: Image.Image = loaded(renderer.draw)(arrays, classes, limits)
     return picture
 
 

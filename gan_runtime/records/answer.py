@@ -7,8 +7,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gan_runtime.catalog.domain import FACTS
-from gan_runtime.catalog.facts import FactTypes
+from gan_runtime.catalog.evaluations import evaluations
+from gan_runtime.catalog.facts import ANY_FACTS
 from gan_runtime.records.record import (
     MAX_METRICS,
     Column,
@@ -171,7 +171,8 @@ class Answer(Record):
 
     @model_validator(mode="after")
     def _typed_facts(self) -> Self:
-        types = FACTS.get(self.evaluation, FactTypes())
+        declared = evaluations().get(self.evaluation)
+        types = declared.facts if declared else ANY_FACTS
         types.answer.check(self.facts)
         for curve in self.curves:
             types.curve.check(curve.facts)

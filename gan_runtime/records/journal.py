@@ -53,7 +53,7 @@ from gan_runtime.records.measured import (
 )
 from gan_runtime.records.record import Record, now
 from gan_runtime.records.run_files import answer_place, is_journal, rank, source
-from gan_runtime.records.states import ACTIVE, ENDED, Standing, Status, standing
+from gan_runtime.records.states import ACTIVE, ENDED, Standing, Status
 
 __all__ = [
     "ACTIVE",
@@ -103,7 +103,6 @@ __all__ = [
     "read_all",
     "reader_of",
     "source",
-    "standing",
     "statuses",
 ]
 

@@ -39,7 +39,7 @@ from gan_runtime.records.record import (
     now,
 )
 from gan_runtime.records.run_files import source
-from gan_runtime.records.states import STAGES, Cause, Reason, Status, cause_of
+from gan_runtime.records.states import STAGES, Cause, Reason, Standing, Status, cause_of
 from gan_runtime.spec import nesting
 
 Level = Literal["info", "warning", "error"]
@@ -165,6 +165,10 @@ class StatusChange(Record):
     def cause(self) -> Cause | None:
         """The cause, for decisions; None without a code."""
         return None if self.code is None else Cause(self.code, self.details)
+
+    def standing(self, journal_name: str, place: int) -> Standing:
+        """Its order among a run's states without clocks: attempt, stage, journal, place."""
+        return (self.attempt, STAGES[self.status], source(journal_name), place)
 
     def because(self, why: Cause, **fields: Any) -> StatusChange:
         """A change to the same state for another cause. `fields`: other changes."""

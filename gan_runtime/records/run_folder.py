@@ -314,7 +314,7 @@ def _changes(run: RunDir) -> Iterator[tuple[Standing, StatusChange]]:
         with contextlib.suppress(JournalError):
             for place, record in journal.naming(path, b'"status"'):
                 if isinstance(record, StatusChange):
-                    yield journal.standing(record, path.name, place), record
+                    yield record.standing(path.name, place), record
 
 
 def steps_per_epoch(run: RunDir) -> int:

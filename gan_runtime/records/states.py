@@ -10,13 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
-
-from gan_runtime.records.run_files import source
-
-if TYPE_CHECKING:
-    from gan_runtime.records.kinds import StatusChange
-
+from typing import Any, Literal
 
 Status = Literal[
     "queued", "starting", "compiling", "running", "finished", "stopped", "failed", "lost"
@@ -32,14 +26,7 @@ STAGES: dict[Status, int] = {
     "running": 3,
     **dict.fromkeys(ENDED, 4),
 }
-
-
 Standing = tuple[int, int, int, int]
-
-
-def standing(change: StatusChange, journal_name: str, place: int) -> Standing:
-    """The order of a run's states without clocks: attempt, stage, journal, place."""
-    return (change.attempt, STAGES[change.status], source(journal_name), place)
 
 
 class Reason(StrEnum):

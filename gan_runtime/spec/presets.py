@@ -115,7 +115,7 @@ PRESETS: dict[str, Preset] = {
             ),
         ),
     ),
-    **{name: preset for domain in DOMAINS for name, preset in domain.presets.items()},
+    **{name: preset for domain in DOMAINS.values() for name, preset in domain.presets.items()},
 }
 
 

@@ -218,7 +218,7 @@ class IngestBatch:
             case journal.AttemptStart():
                 self._void(journal.rank(name) or 0, record.resume_step)
             case journal.StatusChange():
-                standing = journal.standing(record, name, place)
+                standing = record.standing(name, place)
                 self.newest = max(
                     self.newest or (standing, record.status), (standing, record.status)
                 )

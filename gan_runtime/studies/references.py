@@ -109,7 +109,7 @@ FASTER = Quotation(
 RESULTS = SHARE / "benchmarks" / "results" / "latest.jsonl"
 ROW, KIND = "cycles", "epoch"
 COMMAND = "make bench ONLY=cycles"
-EPOCH = next(domain.compiled_epoch for domain in DOMAINS if domain.compiled_epoch)
+EPOCH = next(domain.compiled_epoch for domain in DOMAINS.values() if domain.compiled_epoch)
 PLAIN, PROJECT = "keras", "ours"  # the programs: plain Keras layers, and this project's step
 PROGRAMS = {PLAIN: EPOCH.plain, PROJECT: EPOCH.project}
 MACHINES = {machine.topology: machine for machine in EPOCH.machines}

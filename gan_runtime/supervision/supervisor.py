@@ -12,7 +12,7 @@ import time
 from gan_runtime import device_locks
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.device_locks import Claim
-from gan_runtime.evaluation.jobs import QualityRequests
+from gan_runtime.evaluation.training_requests import RequestsWhileTraining
 from gan_runtime.jobs.job_queue import JobSupervisor
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
@@ -54,7 +54,7 @@ class Supervisor:
             grace_seconds,
         )
         self._starter: Starter = starter or LocalStarter(StateTimer(clock))
-        self._jobs, self._quality = JobSupervisor(home, clock), QualityRequests(home, clock)
+        self._jobs, self._measured = JobSupervisor(home, clock), RequestsWhileTraining(home, clock)
         self._stalls, self._auto_resume = (
             StallDetection(store, clock),
             AutoResume(home, store, clock),
@@ -71,7 +71,7 @@ class Supervisor:
         self._without_store: LiveInJournals | None = None  # set while the database does not answer
         # Read again only after new journal lines.
         self._runs = queue.of_store(home, store)
-        self._quality.expect(self._training())
+        self._measured.expect(self._training())
         self._auto_resume.refresh()
         self._before.refresh(self._waiting())
         self._failed = False  # whether the last tick failed, so its news may be unprocessed
@@ -104,7 +104,7 @@ class Supervisor:
         try:
             acted |= self._queue_renewed()
             self._turns_of_jobs = self._jobs.tick(busy)
-            self._quality.tick(self._training())
+            self._measured.tick(self._training())
             acted |= self._has_store and self._auto_resume.tick()
         except (GanRuntimeError, OSError) as error:
             failed = failed or error

@@ -12,14 +12,11 @@ import contextlib
 import json
 import secrets
 import shutil
-import time
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
-
-from filelock import FileLock
 
 from gan_runtime.base import disk
 from gan_runtime.base.errors import HomeError, JournalError, RunStateError, UnknownRunError, quoted
@@ -27,7 +24,7 @@ from gan_runtime.records import journal, run_files
 from gan_runtime.records.home import Home, is_run_name
 from gan_runtime.records.journal import Created, Renamed, StatusChange
 from gan_runtime.records.record import YEARS
-from gan_runtime.records.run_folder import RunDir, latest_status, write_json, write_whole
+from gan_runtime.records.run_folder import RunDir, latest_status, write_json
 from gan_runtime.records.states import Reason, cause
 
 DAYS = 30
@@ -54,12 +51,10 @@ class DeletedRun:
     days_left: float | None
 
 
-def deleted_runs(home: Home, moment: Moment | None = None) -> list[DeletedRun]:
+def deleted_runs(home: Home, moment: datetime | None = None) -> list[DeletedRun]:
     """The runs in the trash, latest first."""
-    moment = moment or Moment.now()
-    notes = _notes(home)
-    seconds = read_clock(home.bin, moment, _least(notes)) if notes else 0.0
-    runs = [_deleted_run(path.name, note, seconds) for path, note in notes.items()]
+    moment = moment or journal.now()
+    runs = [_deleted_run(path.name, note, moment) for path, note in _notes(home).items()]
     return sorted(
         runs,
         key=lambda run: (run.deleted_at is not None, run.deleted_at or 0, run.key),
@@ -67,7 +62,7 @@ def deleted_runs(home: Home, moment: Moment | None = None) -> list[DeletedRun]:
     )
 
 
-def put(run: RunDir, asker: str, moment: Moment | None = None) -> str:
+def put(run: RunDir, asker: str, moment: datetime | None = None) -> str:
     """Moves a run into the trash; returns its key there.
 
     Raises:
@@ -77,17 +72,15 @@ def put(run: RunDir, asker: str, moment: Moment | None = None) -> str:
     home = Home(run.path.parent.parent)
     try:
         home.bin.mkdir(exist_ok=True)
-        seconds = advance_clock(home.bin, moment or Moment.now(), _least(_notes(home)))
         write_json(
             run.path / NOTE,
             {
                 "run_id": run.run_id,
                 "name": _name(run),
                 "status": latest_status(run).status,
-                "deleted_at": journal.now().isoformat(),
+                "deleted_at": (moment or journal.now()).isoformat(),
                 "asker": asker,
                 "size_bytes": disk.used_bytes(run.path),
-                "counted_s": seconds,
             },
         )
         place = free_place(home, run.run_id)
@@ -147,21 +140,9 @@ def remove(home: Home, key: str) -> None:
         raise HomeError.not_written(home.bin, error) from None
 
 
-def remove_old(home: Home, moment: Moment | None = None) -> list[DeletedRun]:
-    """Permanently removes runs that have been in the trash for 30 days; returns them.
-
-    Both the trash's clock and the calendar must agree. A calendar that puts the deletion into the
-    future is wrong and is ignored.
-    """
-    if not _notes(home):
-        return []
-    moment = moment or Moment.now()
-    advance_clock(home.bin, moment, _least(_notes(home)))
-    old = [
-        run
-        for run in deleted_runs(home, moment)
-        if run.days_left == 0 and not _is_too_early(run, moment)
-    ]
+def remove_old(home: Home, moment: datetime | None = None) -> list[DeletedRun]:
+    """Permanently removes runs that have been in the trash for 30 days; returns them."""
+    old = [run for run in deleted_runs(home, moment) if run.days_left == 0]
     for run in old:
         with contextlib.suppress(UnknownRunError):  # just restored
             remove(home, run.key)
@@ -173,11 +154,6 @@ def discard(home: Home, folder: Path) -> None:
     doomed = home.runs / f".deleted-{folder.name}-{secrets.token_hex(4)}"
     folder.rename(doomed)
     shutil.rmtree(doomed, ignore_errors=True)
-
-
-def _is_too_early(run: DeletedRun, moment: Moment) -> bool:
-    passed_s = moment.day_s - run.deleted_at.timestamp() if run.deleted_at else 0.0
-    return 0 <= passed_s < DAYS * DAY_S
 
 
 def _place(home: Home, key: str) -> Path:
@@ -216,25 +192,16 @@ def _notes(home: Home) -> dict[Path, dict[str, Any]]:
     return notes
 
 
-def _least(notes: dict[Path, dict[str, Any]]) -> float:
-    """The highest clock reading in any deleted.json."""
-    counted = (note.get("counted_s") for note in notes.values())
-    return max(
-        (float(seconds) for seconds in counted if isinstance(seconds, int | float)), default=0.0
-    )
-
-
-def _deleted_run(key: str, note: dict[str, Any], seconds: float) -> DeletedRun:
+def _deleted_run(key: str, note: dict[str, Any], moment: datetime) -> DeletedRun:
     run_id = key.partition(REPEAT)[0]
-    begin, size, days_left = note.get("counted_s"), note.get("size_bytes"), None
-    if isinstance(begin, int | float):
-        days_left = max(0.0, DAYS - max(0.0, seconds - begin) / DAY_S)
+    size, deleted_at = note.get("size_bytes"), _moment(note.get("deleted_at"))
+    days_left = max(0.0, DAYS - (moment - deleted_at) / timedelta(1)) if deleted_at else None
     return DeletedRun(
         key=key,
         run_id=run_id,
         name=str(note.get("name", run_id))[:200],
         status=str(note.get("status", ""))[:20],
-        deleted_at=_moment(note.get("deleted_at")),
+        deleted_at=deleted_at,
         asker=str(note.get("asker", ""))[:200],
         size_bytes=size if isinstance(size, int) else None,
         days_left=days_left,
@@ -260,76 +227,3 @@ def _name(run: RunDir) -> str:
                 case Created():
                     name = name or str(record.spec.get("name", ""))
     return name or run.run_id
-
-
-DAY_S = 86_400.0
-MOST_UNSEEN_S = DAY_S  # most seconds that count for the time around a reboot
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
-_STATE, _LOCK = ".clock.json", ".clock.lock"
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A point in time. `day_s`: seconds since 1970. `boot`: boot id, or "". `up_s`: seconds since
-    boot, including sleep.
-    """
-
-    day_s: float
-    boot: str
-    up_s: float
-
-    @classmethod
-    def now(cls) -> Moment:
-        """The current moment."""
-        boot = ""
-        with contextlib.suppress(OSError):
-            boot = _BOOT.read_text(encoding="ascii").strip()
-        up_s = (
-            time.clock_gettime(time.CLOCK_BOOTTIME)
-            if hasattr(time, "CLOCK_BOOTTIME")
-            else time.monotonic()
-        )
-        return cls(time.time(), boot, up_s)
-
-
-@dataclass(frozen=True)
-class ClockReading:
-    """A reading of the trash's clock: the seconds counted at a moment."""
-
-    seconds: float
-    moment: Moment
-
-    def at(self, moment: Moment) -> float:
-        """Seconds counted at a later moment."""
-        if moment.boot and moment.boot == self.moment.boot:
-            return self.seconds + max(0.0, moment.up_s - self.moment.up_s)
-        return self.seconds + min(max(0.0, moment.day_s - self.moment.day_s), MOST_UNSEEN_S)
-
-
-def read_clock(folder: Path, moment: Moment, least: float = 0.0) -> float:
-    """The seconds counted until `moment`. `least`: a lower bound, in case the file is lost."""
-    reading = _stored(folder / _STATE)
-    return least if reading is None else max(least, reading.at(moment))
-
-
-def advance_clock(folder: Path, moment: Moment, least: float = 0.0) -> float:
-    """As `read_clock`, and stores the reading. Raises HomeError if the disk is full."""
-    with FileLock(folder / _LOCK):
-        seconds = read_clock(folder, moment, least)
-        write_whole(
-            folder / _STATE, json.dumps({"seconds": seconds, "moment": asdict(moment)}) + "\n"
-        )
-    return seconds
-
-
-def _stored(path: Path) -> ClockReading | None:
-    """The stored reading; None if the file is missing or unreadable."""
-    try:
-        content = json.loads(run_files.content(path))
-        moment = content["moment"]
-        return ClockReading(
-            float(content["seconds"]),
-            Moment(float(moment["day_s"]), str(moment["boot"]), float(moment["up_s"])),
-        )
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return None

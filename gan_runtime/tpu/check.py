@@ -19,7 +19,8 @@ from gan_runtime.base import formats
 from gan_runtime.base.errors import AcceleratorError, advice
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobSnapshot
-from gan_runtime.jobs.job import Job, Task
+from gan_runtime.jobs.job import Job
+from gan_runtime.jobs.process import Task
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import write_json
 from gan_runtime.spec import RunSpec

@@ -18,7 +18,15 @@ from PIL import Image, ImageOps
 
 from gan_runtime import catalog
 from gan_runtime.base.errors import CheckpointError, DatasetError, quoted
-from gan_runtime.base.fields import LABELS, SOURCE, TARGET, class_names
+from gan_runtime.base.fields import (
+    CLASS_IMAGES,
+    GENERATED,
+    IMAGES,
+    LABELS,
+    SOURCE,
+    TARGET,
+    class_names,
+)
 from gan_runtime.base.framework_settings import block_scikit_learn
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
@@ -179,6 +187,13 @@ class TrainedNetworks:
     ) -> dict[str, NDArray[Any]]:
         inputs = inputs_of(self.workload, self.spec.of_workload, self.data.fields, rows, noise)
         return self.engine.generate(inputs, seed)
+
+
+def images_of(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """The images among the arrays of `Workload.show`, conditional or not, or made of a source:
+    (N, height, width, channels).
+    """
+    return next(arrays[name] for name in (IMAGES, CLASS_IMAGES, GENERATED) if name in arrays)
 
 
 def shown_classes(classes: tuple[str, ...], label: str = "") -> int:

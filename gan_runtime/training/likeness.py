@@ -67,15 +67,20 @@ class Comparison:
         }
 
     @property
-    def grade(self) -> str:
-        """A grade of LIKENESS."""
+    def rank(self) -> int:
+        """The place on the scale LIKENESS; 0 is best."""
         if not self.missed:
-            return LIKENESS[0]
-        grades = [
+            return 0
+        ranks = [
             sum(middle > limit for limit in LIMITS[better])
             for better, middle in self.middles.items()
         ]
-        return LIKENESS[1 + max(grades, default=1)]
+        return 1 + max(ranks, default=1)
+
+    @property
+    def grade(self) -> str:
+        """A grade of LIKENESS."""
+        return LIKENESS[self.rank]
 
 
 def ratio(metric: Metric, value: float, reference: float) -> float:

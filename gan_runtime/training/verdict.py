@@ -5,11 +5,10 @@ finding needs AGREEING consecutive epochs, or all epochs of a shorter run that h
 single epoch decides. An alarm in only some of them makes the run "not steady". The scores of the
 judging network do not exclude bad rows, so without an alarm only an evaluation says more.
 
-Images are judged by the evaluation `quality`: coverage, precision and kernel distance against other
-real images, the share of each class, and copies. The worst answer of the newest AGREEING epochs
-counts, each score by the end of its 95% interval that speaks against the finding. An answer expires
-after a quarter of the run's epochs; until then the sentence says of which epoch it is. For other
-evaluations the sentence repeats what their pages say.
+What the network generates is judged by evaluations: each declares what an answer says, else its
+scores are compared with their floors. The worst answer of the newest AGREEING epochs counts. An
+answer expires after a quarter of the run's epochs; until then the sentence says of which epoch it
+is.
 """
 
 from __future__ import annotations
@@ -18,12 +17,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from statistics import fmean
 
-from gan_runtime.base.metrics import Metric, Role
+from gan_runtime.base.importing import loaded
+from gan_runtime.base.metrics import Role, of_score
 from gan_runtime.catalog import declarations
 from gan_runtime.catalog.declarations import Declarations
+from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.catalog.evaluations import evaluations
 from gan_runtime.records.answer import Score
 from gan_runtime.training import alarms, likeness
 from gan_runtime.training.alarms import FIRST_EPOCH, AlarmLimits
@@ -31,26 +33,6 @@ from gan_runtime.training.likeness import LIKENESS, Comparison
 
 AGREEING = 3  # epochs
 WINNING = 0.05  # mean scores: D wins if it scores generated rows below, real ones above 1 - this
-# Coverage and precision as a share of those of other real images (their floors): with a coverage
-# below the first limit the images are unlike the data, from the second on they are like it.
-UNLIKE_COVERAGE, LIKE_DATA = 0.1, 0.75
-RARE_CLASS = 0.5  # generated share of a class over its real share
-MOST_COPIES = 0.1  # share of images as near to a training image as the nearest 1% of real ones
-# Class distance: from the first limit on, half of the images would have to change class; that is a
-# collapse if classes are clear. Up to the second limit the classes are as in the data.
-FEW_CLASSES, LIKE_CLASSES = 0.5, 0.25
-CLEAR_CLASS = 0.5  # share of images whose class the classifier is sure of
-# By the network that read the images; without labels there is no classifier.
-COVERAGES = ("coverage", "imagenet_coverage", "inception_coverage")
-PRECISIONS = ("precision", "imagenet_precision", "inception_precision")
-# The most of each distance, as a share of the way from real images to noise. By its value: the
-# interval of FCD∞ is up to 3.5 times too wide. FCD∞ needs 512 images of a classifier.
-LIKE_DISTANCES = {"fcd_infinite": 0.015, "kcd": 0.05, "imagenet_kcd": 0.05, "kid": 0.05}
-DISTANCES = {"fcd_infinite": "FCD∞", "kcd": "KCD", "imagenet_kcd": "KCD", "kid": "KID"}
-# read by a verdict
-QUALITY_SCORES = (
-    *(*COVERAGES, *PRECISIONS, *DISTANCES, "class_distance", "sure", "rarest_class", "copies"),
-)
 
 
 class Finding(StrEnum):
@@ -66,8 +48,8 @@ class Finding(StrEnum):
     COPIES = "copies"
     UNSTEADY = "unsteady"
     PARTIAL = "partial"
-    NO_ALARM = "no_alarm"  # and no image was measured
-    MEASURED = "measured"  # by another evaluation than that of images
+    NO_ALARM = "no_alarm"  # and no evaluation has measured it
+    MEASURED = "measured"  # without a judgement: by scores alone
     HEALTHY = "healthy"
 
 
@@ -95,9 +77,12 @@ _BY_ALARM = {
     "alarm_d_wins": Finding.JUDGE_WINS,
 }
 TROUBLES = frozenset({*_BY_ALARM.values(), Finding.UNLIKE, Finding.COPIES, Finding.UNSTEADY})
-_BY_QUALITY = (
+_BY_ANSWERS = (
     *(Finding.COLLAPSED, Finding.UNLIKE, Finding.COPIES, Finding.PARTIAL, Finding.HEALTHY),
+    Finding.MEASURED,
 )
+# By the scale LIKENESS. A comparison with floors alone makes no run healthy: scores can be few.
+_BY_LIKENESS = (Finding.MEASURED, Finding.MEASURED, Finding.PARTIAL, Finding.UNLIKE)
 
 
 @dataclass(frozen=True)
@@ -109,24 +94,17 @@ class EpochNumbers:
 
 
 @dataclass(frozen=True)
-class MeasuredQuality:
-    """The scores in an answer of the evaluation `quality`: name → score."""
+class MeasuredAnswer:
+    """The scores of an evaluation after an epoch, by name."""
 
+    evaluation: str
     epoch: int
     scores: Mapping[str, Score]
 
 
 @dataclass(frozen=True)
-class OtherAnswer:
-    """The newest answer of another evaluation: its scores by the metrics of the run."""
-
-    epoch: int
-    scores: Mapping[Metric, Score]
-
-
-@dataclass(frozen=True)
-class ImageVerdict:
-    """What one answer says about images. `evidence`: the scores that decide, in words."""
+class AnswerVerdict:
+    """What one answer says. `evidence`: the scores that decide, in words."""
 
     finding: Finding
     evidence: str
@@ -138,6 +116,9 @@ class ImageVerdict:
         if when:
             return f"The checkpoint of epoch {self.epoch} is {title}: {self.evidence}; {when}."
         return f"{title[:1].upper()}{title[1:]} after epoch {self.epoch}: {self.evidence}."
+
+
+Judge = Callable[[MeasuredAnswer], AnswerVerdict | None]  # an evaluation's rule
 
 
 @dataclass(frozen=True)
@@ -159,37 +140,70 @@ class Verdict:
 def verdict(
     limits: AlarmLimits,
     epochs: Sequence[EpochNumbers],
-    quality: Sequence[MeasuredQuality] = (),
+    answers: Sequence[MeasuredAnswer] = (),
     is_over: bool = False,
-    other: OtherAnswer | None = None,
 ) -> Verdict:
-    """The verdict from a run's measurements. `epochs`, `quality`: earliest first; only the last
+    """The verdict from a run's measurements. `epochs`, `answers`: earliest first; only the last
     AGREEING + 1 of each matter. `is_over`: whether the run has ended.
     """
-    if not epochs and not quality and other is None:
+    if not epochs and not answers:
         return Verdict()
     numbers = _numbers(limits.workload)
     last = max((epoch.epoch for epoch in epochs), default=0)
-    answers = _counting(quality, last - max(AGREEING, last // 4))
+    counting = _counting(answers, last - max(AGREEING, last // 4))
     evidence = _Evidence(
         numbers,
         _judged(limits, numbers, epochs),
-        {judged.finding: judged for answer in answers if (judged := of_images(answer)) is not None},
-        max((answer.epoch for answer in quality), default=0),
+        {said.finding: said for answer in counting if (said := of_answer(answer)) is not None},
+        max((answer.epoch for answer in answers), default=0),
         last,
         is_over,
-        other,
     )
     finding = _finding(evidence, is_over)
     text, role = TITLES[finding]
     title = text.format(evidence.network(role))
-    judged = evidence.images(finding)
-    if judged is None:
+    said = evidence.answer(finding)
+    if said is None:
         return Verdict(finding, title, _SENTENCES[finding](evidence))
-    when = evidence.not_measured(judged.epoch)
-    return Verdict(
-        finding, f"{title}, epoch {judged.epoch}" if when else title, judged.sentence(when)
+    when = evidence.not_measured(said.epoch)
+    return Verdict(finding, f"{title}, epoch {said.epoch}" if when else title, said.sentence(when))
+
+
+def of_answer(answer: MeasuredAnswer) -> AnswerVerdict | None:
+    """What an answer says by the rule of its evaluation; None for an evaluation that this version
+    does not know, or without the scores that the rule needs.
+    """
+    declared = evaluations().get(answer.evaluation)
+    if declared is None:
+        return None
+    judge: Judge = loaded(declared.verdict) if declared.verdict else partial(_by_floors, declared)
+    return judge(answer)
+
+
+def _by_floors(declared: Evaluation, answer: MeasuredAnswer) -> AnswerVerdict | None:
+    """The median score by its floor; without floors only the first score."""
+    by_metric = {of_score(declared.scores, name): score for name, score in answer.scores.items()}
+    scores = {
+        metric: by_metric[metric]
+        for metric in declared.scores
+        if metric in by_metric and math.isfinite(by_metric[metric].value)
+    }
+    if not scores:
+        return None
+    comparison = Comparison.of(scores)
+    if not comparison.rated:
+        metric = min(scores, key=lambda metric: metric.role != "measured_quality")
+        evidence = f"{metric.title} {metric.in_words(scores[metric].value)}"
+        return AnswerVerdict(Finding.MEASURED, evidence, answer.epoch)
+    better, middle = next(iter(comparison.middles.items()))
+    evidence = (
+        f"the median score is {likeness.middle_in_words(better, middle)} that of ground truth"
+        " against itself"
     )
+    finding = _BY_LIKENESS[comparison.rank]
+    if finding is Finding.MEASURED:
+        evidence = f"{comparison.grade} the ground truth; {evidence}"
+    return AnswerVerdict(finding, evidence, answer.epoch)
 
 
 @cache
@@ -197,10 +211,16 @@ def _numbers(workload: str) -> Declarations:
     return declarations.of(workload)
 
 
-def _counting(quality: Sequence[MeasuredQuality], first: int) -> list[MeasuredQuality]:
-    """The newest answer and those of the AGREEING - 1 epochs before it, from epoch `first` on."""
-    last = max((answer.epoch for answer in quality), default=0)
-    return [answer for answer in quality if answer.epoch >= max(first, last - AGREEING + 1)]
+def _counting(answers: Sequence[MeasuredAnswer], first: int) -> list[MeasuredAnswer]:
+    """The newest answer of each evaluation and those of the AGREEING - 1 epochs before it, from
+    epoch `first` on.
+    """
+    newest = {answer.evaluation: answer.epoch for answer in answers}
+    return [
+        answer
+        for answer in answers
+        if answer.epoch >= max(first, newest[answer.evaluation] - AGREEING + 1)
+    ]
 
 
 # ---- findings ------------------------------------------------------------------------------------
@@ -217,23 +237,22 @@ class _JudgedEpoch:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """The evidence of a verdict. `answers`: each finding about images, with the newest answer.
+    """The evidence of a verdict. `answers`: each finding of an evaluation, with the newest answer.
 
     `measured_epoch`: the epoch of the newest answer, 0 without an answer; `last`: the last epoch.
     """
 
     numbers: Declarations
     epochs: list[_JudgedEpoch]
-    answers: dict[Finding, ImageVerdict]
+    answers: dict[Finding, AnswerVerdict]
     measured_epoch: int
     last: int
     is_over: bool
-    other: OtherAnswer | None
 
     @property
     def measured(self) -> Finding | None:
-        """The worst finding of quality; None without an answer."""
-        return next((finding for finding in _BY_QUALITY if finding in self.answers), None)
+        """The worst finding of the evaluations; None without an answer."""
+        return next((finding for finding in _BY_ANSWERS if finding in self.answers), None)
 
     @property
     def findings(self) -> list[Finding]:
@@ -246,7 +265,7 @@ class _Evidence:
         raised = {epoch.finding for epoch in self.epochs if epoch.is_alarm}
         return next((alarm for alarm in _BY_ALARM.values() if alarm in raised), None)
 
-    def images(self, finding: Finding) -> ImageVerdict | None:
+    def answer(self, finding: Finding) -> AnswerVerdict | None:
         """The answer that gives a finding; None if the epochs give it."""
         return self.answers.get(finding) if finding is not self._agreed else None
 
@@ -320,8 +339,8 @@ def _without_alarm(
 
 
 def _finding(evidence: _Evidence, is_over: bool) -> Finding:
-    """The finding of a run: first trouble on which epochs agree, then trouble in quality, then the
-    rest.
+    """The finding of a run: first trouble on which epochs agree, then trouble that an evaluation
+    found, then the rest.
     """
     kinds, measured = set(evidence.findings), evidence.measured
     is_whole = len(evidence.epochs) == AGREEING or (is_over and bool(kinds))
@@ -333,100 +352,10 @@ def _finding(evidence: _Evidence, is_over: bool) -> Finding:
     if evidence.alarm is not None:
         return Finding.UNSTEADY
     if not kinds - {Finding.NONE}:
-        if evidence.other:
-            return measured or Finding.MEASURED
         return measured or (Finding.NONE if is_whole or is_over else Finding.EARLY)
     if not is_whole or Finding.EARLY in kinds:
         return Finding.EARLY
-    return measured or (Finding.MEASURED if evidence.other else Finding.NO_ALARM)
-
-
-# ---- images --------------------------------------------------------------------------------------
-
-
-def of_images(answer: MeasuredQuality) -> ImageVerdict | None:
-    """What an answer of the evaluation `quality` says; None without coverage, precision and kernel
-    distance.
-    """
-    classes, sure = (answer.scores.get(name) for name in ("class_distance", "sure"))
-    if classes and _low(classes) >= FEW_CLASSES and (sure is None or sure.value >= CLEAR_CLASS):
-        evidence = f"few classes, class distance {classes.value:.0%}{_real(classes, '.0%')}"
-        return ImageVerdict(Finding.COLLAPSED, evidence, answer.epoch)
-    coverage, precision, distance = (
-        next((score for name in names if (score := _finite(answer, name))), None)
-        for names in (COVERAGES, PRECISIONS, DISTANCES)
-    )
-    if coverage is None:
-        return None
-    covered = (
-        f"generated images cover {coverage.value:.0%} of the real ones"
-        f"{_real(coverage, '.0%', 'other real ones')}"
-    )
-    if _high(coverage) < UNLIKE_COVERAGE * _whole(coverage):
-        return ImageVerdict(Finding.UNLIKE, covered, answer.epoch)
-    copies = _finite(answer, "copies")
-    if copies and _low(copies) - max(0.0, copies.floor) > MOST_COPIES:
-        evidence = f"{copies.value:.0%} are as near to one as the nearest 1% of real images"
-        return ImageVerdict(Finding.COPIES, evidence, answer.epoch)
-    if precision is None or distance is None:
-        return None
-    shortfalls = [
-        *([covered] if _low(coverage) < LIKE_DATA * _whole(coverage) else []),
-        *_shortfalls(answer.scores, precision, distance),
-    ]
-    if shortfalls:
-        more = [] if covered in shortfalls else [covered]
-        evidence = "; ".join([*shortfalls, *more][:2])
-        return ImageVerdict(Finding.PARTIAL, evidence, answer.epoch)
-    named = (
-        f"precision {precision.value:.0%}{_real(precision, '.0%')}",
-        f"{DISTANCES[distance.name]} {distance.value:.2g}{_real(distance, '.2g')}",
-        *(["no class is rare"] if _finite(answer, "rarest_class") else []),
-        *([f"copies {copies.value:.0%}"] if copies else []),
-    )
-    return ImageVerdict(Finding.HEALTHY, f"{covered}; {', '.join(named)}", answer.epoch)
-
-
-def _shortfalls(scores: Mapping[str, Score], precision: Score, distance: Score) -> list[str]:
-    """The evidence, apart from coverage, that images are not like the data."""
-    rarest, classes = scores.get("rarest_class"), scores.get("class_distance")
-    way = (distance.value - distance.floor) / (distance.ceiling - distance.floor)
-    evidence = []
-    if rarest and _high(rarest) < RARE_CLASS:
-        evidence.append(f"a class has {rarest.value:.0%} of its share of real images")
-    if not _low(precision) >= LIKE_DATA * _whole(precision):
-        evidence.append(
-            f"{precision.value:.0%} are near a real image{_real(precision, '.0%', 'of real ones')}"
-        )
-    if not way <= LIKE_DISTANCES[distance.name]:
-        title, noise = DISTANCES[distance.name], f"noise {distance.ceiling:,.3g}"
-        real = f"real ones {distance.floor:,.3g}"
-        evidence.append(f"{title} {distance.value:,.3g} ({real}, {noise})")
-    if classes and not _high(classes) <= LIKE_CLASSES:
-        evidence.append(f"class distance {classes.value:.0%}{_real(classes, '.0%')}")
-    return evidence
-
-
-def _real(score: Score, form: str, text: str = "real ones") -> str:
-    """Text with the same score of other real images."""
-    return f" ({text} {score.floor:{form}})" if math.isfinite(score.floor) else ""
-
-
-def _whole(score: Score) -> float:
-    return score.floor if math.isfinite(score.floor) else 1.0
-
-
-def _finite(answer: MeasuredQuality, name: str) -> Score | None:
-    score = answer.scores.get(name)
-    return score if score and math.isfinite(score.value) else None
-
-
-def _low(score: Score) -> float:
-    return score.low if math.isfinite(score.low) else score.value
-
-
-def _high(score: Score) -> float:
-    return score.high if math.isfinite(score.high) else score.value
+    return measured or Finding.NO_ALARM
 
 
 # ---- sentences -----------------------------------------------------------------------------------
@@ -482,34 +411,15 @@ def _no_alarm(evidence: _Evidence) -> str:
     parts = []
     if not math.isnan(evidence.mean("judged_generated")):
         parts.append(_scores(evidence))
-    measure, quality = evidence.numbers.of_role("quality"), evidence.mean("quality")
-    if measure is not None and not math.isnan(quality):
+    measure, value = evidence.numbers.of_role("quality"), evidence.mean("quality")
+    if measure is not None and not math.isnan(value):
         title = measure.title.partition(",")[0]
-        parts.append(f"{title[:1].lower()}{title[1:]} {quality:.3g}")
+        parts.append(f"{title[:1].lower()}{title[1:]} {value:.3g}")
     elif evidence.measured_epoch:
         parts.append(f"quality was last measured after epoch {evidence.measured_epoch}")
     else:
         parts.append("quality is not measured yet")
     return f"No alarm: {'; '.join(parts)}."
-
-
-def _measured(evidence: _Evidence) -> str:
-    """What another evaluation says: the median score by its floor, else a score of quality."""
-    other = evidence.other
-    if other is None:
-        return ""
-    comparison, when = Comparison.of(other.scores), evidence.not_measured(other.epoch)
-    end = f"; {when}." if when else "."
-    if not comparison.rated:
-        metric = min(other.scores, key=lambda metric: metric.role != "measured_quality")
-        value = metric.in_words(other.scores[metric].value)
-        return f"Measured after epoch {other.epoch}: {metric.title} {value}{end}"
-    grade, (better, middle) = comparison.grade, next(iter(comparison.middles.items()))
-    return (
-        f"{grade[:1].upper()}{grade[1:]} the ground truth after epoch {other.epoch}: the median"
-        f" score is {likeness.middle_in_words(better, middle)} that of ground truth against"
-        f" itself{end}"
-    )
 
 
 _SENTENCES: dict[Finding, Callable[[_Evidence], str]] = {
@@ -521,5 +431,4 @@ _SENTENCES: dict[Finding, Callable[[_Evidence], str]] = {
     Finding.JUDGE_WINS: _wins,
     Finding.UNSTEADY: _unsteady,
     Finding.NO_ALARM: _no_alarm,
-    Finding.MEASURED: _measured,
 }

@@ -4,7 +4,7 @@ generator and a discriminator. The engine scales them for replicas.
 Keras' loss objects rescale themselves under tf.distribute and are therefore not used. Source:
 paper, equations 3 to 5; Goodfellow et al. 2014 for the non-saturating generator loss. To add a
 loss, a workload extends the choices in its options record and sets `losses={**LOSSES, "mine":
-PairLoss(…)}` on its pair.
+PairLoss(…)}` on its pair; its entry names it in `in_nats` if it is a cross-entropy.
 """
 
 from __future__ import annotations

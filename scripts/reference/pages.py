@@ -14,8 +14,8 @@ from gan_runtime import catalog
 from gan_runtime.base import options as option_records
 from gan_runtime.base.metrics import FAMILIES, Metric
 from gan_runtime.base.options import GROUPS, Option
+from gan_runtime.catalog.evaluations import evaluations
 from gan_runtime.cli.app import app
-from gan_runtime.evaluation.catalog import evaluations
 from gan_runtime.records.earlier_records import EARLIER
 from gan_runtime.records.home import REPOSITORY
 from gan_runtime.records.kinds import RECORDS
@@ -135,7 +135,7 @@ def metrics() -> str:
     for evaluation in evaluations().values():
         own_scores = [metric for metric in evaluation.scores if metric not in of_workloads]
         if own_scores:
-            parts += [f"## Evaluation `{evaluation.name}`\n", _metrics_list(own_scores, [])]
+            parts += [f"## Evaluation `{evaluation.name}`\n", _metrics_list(own_scores, shared)]
     parts.append("Next: [definitions](../metrics.md) · [SQL](sql.md).\n")
     return "\n".join(parts)
 

@@ -11,7 +11,7 @@ import pytest
 
 from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.domains.flows import workload
-from gan_runtime.domains.flows.entry import Pix2pixOptions
+from gan_runtime.domains.flows.options import Pix2pixOptions
 from gan_runtime.engines.inputs import HostNoise, host_values
 from tests.support.engines.small_frames import small_flows
 from tests.support.engines.step_contexts import alone

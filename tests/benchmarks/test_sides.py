@@ -177,10 +177,7 @@ def test_peer_turns_include_an_epoch_end_and_streaming_turns_do_not() -> None:
 def test_every_page_of_the_dashboard_is_timed() -> None:
     assert {pages.page_of(name) for name in pages.visits(runs=8)} == {
         path.stem for path in places.PAGES
-    } - {
-        "physics",
-        "flow",
-    }, "which lead to a tab of a run"
+    }
 
 
 def test_a_stop_file_check_in_another_thread_takes_no_turn(

@@ -17,7 +17,7 @@ from dashboard.evaluation import charts as evaluation_charts
 from dashboard.run import health_view
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declarations
-from gan_runtime.evaluation.catalog import evaluations
+from gan_runtime.catalog.evaluations import evaluations
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
 

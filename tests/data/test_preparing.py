@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import HomeError, SpecError
-from gan_runtime.catalog.domain import Preparation
+from gan_runtime.catalog.preparation import Preparation
 from gan_runtime.data import loading, preparations, prepared
 from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.records.home import Home

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from gan_runtime.catalog.evaluations import evaluations
 from gan_runtime.cli import evaluating, following
 from gan_runtime.cli.app import app
 from gan_runtime.commands import Commands
-from gan_runtime.evaluation.catalog import EvaluationResult, evaluations
+from gan_runtime.evaluation.catalog import EvaluationResult
 from gan_runtime.evaluation.jobs import store
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records import journal
@@ -73,43 +74,20 @@ def test_evaluate_without_a_name_lists_evaluations_and_obstacles(
     assert quality["obstacle"].startswith("run quick-0002 has no checkpoint to evaluate")
 
 
-def test_every_alias_is_a_command_with_the_declared_options(
-    new_run: NewRun, command: Callable[..., Result], requests: list[Any]
-) -> None:
-    assert set(evaluating.aliases()) == {
-        name for each in evaluations().values() for name in each.aliases
-    }
-    new_run("quick-0001")
-    command("surface", "quick-0001", "--size", "5", "--json")
-    command("evaluate", "quick-0001", "loss_surface", "--set", "size=5", "--json")
-    assert requests == [
-        ("quick-0001", "loss_surface", {"size": 5}),
-        ("quick-0001", "loss_surface", {"size": "5"}),
-    ]
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["physics", "quick-0001", "--submission"],
-        ["evaluate", "quick-0001", "physics", "--set"],
-    ],
-)
 def test_result_file_is_copied_to_the_requested_path(
     new_run: NewRun,
     command: Callable[..., Result],
     requests: list[Any],
     tmp_path: Path,
-    words: list[str],
 ) -> None:
     run, out = new_run("quick-0001"), tmp_path / "out.hdf5"
     measured_showers.measured(run, 2)
-    path = f"submission={out}" if words[-1] == "--set" else str(out)
-    result = command(*words, path)
+    words = ("evaluate", "quick-0001", "physics", "--set", f"submission={out}")
+    result = command(*words)
     assert result.exit_code == 0, result.output
     assert requests == [("quick-0001", "physics", {"submission": "yes"})]
     assert out.read_text(encoding="utf-8") == "showers"
-    again = command(*words, path)
+    again = command(*words)
     assert (again.exit_code, len(requests)) == (
         2,
         1,

@@ -14,7 +14,7 @@ import pytest
 
 from gan_runtime.base.errors import JobError
 from gan_runtime.evaluation import image_features
-from gan_runtime.jobs.job import Cancelled
+from gan_runtime.jobs.process import Cancelled
 from tests.full.evaluation.inception_reference import TORCH_FILES, small_tensors
 
 WEIGHTS = bytes(range(256)) * 1_000

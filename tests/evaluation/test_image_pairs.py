@@ -14,6 +14,7 @@ import pytest
 
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import GENERATED, SOURCE, TARGET, pair_fields
+from gan_runtime.catalog.evaluations import evaluation
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.engines.task import workload_of
 from gan_runtime.evaluation import (
@@ -23,9 +24,10 @@ from gan_runtime.evaluation import (
     quality,
     quality_measurement,
 )
-from gan_runtime.evaluation.catalog import Subject, evaluation
+from gan_runtime.evaluation.catalog import Subject
 from gan_runtime.evaluation.mobilenet_file import MOBILENET
 from gan_runtime.evaluation.quality import QualityOptions
+from gan_runtime.evaluation.training_requests import SWITCH, is_measured_while_training
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.home import Home
@@ -121,7 +123,7 @@ def test_quality_applies_to_pairs_of_images_but_not_to_frames_of_a_flow(
 def test_too_few_held_out_pairs_are_refused(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.delenv(jobs.MEASURE_VARIABLE)
+    monkeypatch.delenv(SWITCH)
     monkeypatch.setenv("KERAS_HOME", str(tmp_path))
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / MOBILENET).touch()
@@ -130,9 +132,9 @@ def test_too_few_held_out_pairs_are_refused(
     run = new_pairs(new_run)
     with pytest.raises(DatasetError, match="data set edges has 99: prepare it so that 100 or more"):
         quality.check(home, run, QualityOptions(features="imagenet"))
-    assert not jobs.expects_quality(home, run)
+    assert not is_measured_while_training(home, run)
     other = new_run("quick-0002", workload="pix2pix", dataset="enough", tile=TILE)
-    assert jobs.expects_quality(home, other)
+    assert is_measured_while_training(home, other)
 
 
 def test_reference_is_of_training_pairs_and_inputs_are_of_held_out_ones() -> None:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from gan_runtime.base.errors import DatasetError, JobError
 from gan_runtime.base.fields import IMAGES
-from gan_runtime.catalog.domain import QUALITY_METRICS
+from gan_runtime.catalog.evaluations import evaluation
 from gan_runtime.cli.app import app
 from gan_runtime.data.contract import ArraySet, picture_set
 from gan_runtime.engines.task import workload_of
@@ -29,7 +29,8 @@ from gan_runtime.evaluation import (
     quality_measurement,
     sample_scores,
 )
-from gan_runtime.evaluation.catalog import evaluation, report_of_scores
+from gan_runtime.evaluation.catalog import report_of_scores
+from gan_runtime.evaluation.quality_scores import QUALITY_METRICS
 from gan_runtime.evaluation.sample_scores import ImageSample
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Score

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from gan_runtime.base.errors import JobError, RunStateError, SpecError
+from gan_runtime.catalog.evaluations import evaluation
 from gan_runtime.evaluation import jobs
-from gan_runtime.evaluation.catalog import evaluation
 from gan_runtime.jobs.folder import JobDir, JobRequest
 from gan_runtime.records.home import Home
 from gan_runtime.records.record import operator
@@ -38,20 +38,12 @@ def test_evaluation_explains_why_it_cannot_be_requested_now(
     assert reason_of(home, ended(new_run("quick-0002")), "loss_surface") == ""
 
 
-def test_evaluation_is_available_under_its_older_names() -> None:
-    assert evaluation("surface") is evaluation("loss_surface")
-    with pytest.raises(
-        JobError, match="'surfaces' is not an evaluation: choose one of loss_surface"
-    ):
-        evaluation("surfaces")
-
-
 def test_all_invalid_options_are_reported_before_anything_is_written(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
     run = ended(new_run("quick-0001"))
     with pytest.raises(SpecError) as refused:
-        ask(home, actor=TESTER).evaluate(run.run_id, "surface", {"size": "four", "points": 3})
+        ask(home, actor=TESTER).evaluate(run.run_id, "loss_surface", {"size": "four", "points": 3})
     assert [error.message for error in refused.value.errors] == [
         (
             "Grid (size) is 'four', but allowed is a whole number from 5 to 41: use 21, or fewer"
@@ -83,3 +75,10 @@ def test_request_of_an_earlier_version_is_the_newest_one(home: Home) -> None:
     assert newest is not None
     assert (newest.job.job_id, newest.state) == ("compute-surface-0003", "waiting")
     assert jobs.newest_request(home, "quick-0002", "loss_surface") is None
+
+
+def test_an_unknown_evaluation_is_refused_with_the_names() -> None:
+    with pytest.raises(
+        JobError, match="'surfaces' is not an evaluation: choose one of loss_surface"
+    ):
+        evaluation("surfaces")

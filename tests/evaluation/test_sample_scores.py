@@ -10,8 +10,8 @@ import math
 import numpy as np
 import pytest
 
-from gan_runtime.catalog.domain import QUALITY_METRICS
 from gan_runtime.evaluation import sample_scores
+from gan_runtime.evaluation.quality_scores import QUALITY_METRICS
 from gan_runtime.evaluation.sample_scores import ImageSample
 from tests.evaluation.torch_fidelity_reference import FIGURES, features, logits
 

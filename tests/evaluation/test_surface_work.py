@@ -12,7 +12,7 @@ from gan_runtime.data import loading
 from gan_runtime.evaluation import jobs
 from gan_runtime.evaluation.loss_landscape import Landscape
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.jobs.job import Task
+from gan_runtime.jobs.process import Task
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import ingest, queries

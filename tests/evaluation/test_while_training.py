@@ -17,13 +17,19 @@ import pytest
 
 from gan_runtime.base.errors import CheckpointError
 from gan_runtime.base.fields import IMAGES, pictures
+from gan_runtime.catalog.evaluations import evaluation
 from gan_runtime.cli.evaluating import wait_for_the_last_epochs
 from gan_runtime.evaluation import jobs, quality, while_training
-from gan_runtime.evaluation.catalog import Subject, evaluation
-from gan_runtime.evaluation.jobs import MEASURE_VARIABLE, RETRY_SECONDS, QualityRequests
+from gan_runtime.evaluation.catalog import Subject
 from gan_runtime.evaluation.mobilenet_file import MOBILENET
 from gan_runtime.evaluation.quality import QualityOptions
 from gan_runtime.evaluation.quality_measurement import measure
+from gan_runtime.evaluation.training_requests import (
+    RETRY_SECONDS,
+    SWITCH,
+    RequestsWhileTraining,
+    is_measured_while_training,
+)
 from gan_runtime.evaluation.while_training import MOST_SHARE, START_S, Pace, age_s
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import End
@@ -48,7 +54,7 @@ def requested(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     def begin(job: Any) -> None:
         begun.append(job.request().options)
 
-    monkeypatch.delenv(MEASURE_VARIABLE)  # tests/conftest.py sets it
+    monkeypatch.delenv(SWITCH)  # tests/conftest.py sets it
     monkeypatch.setattr(job_queue, "start", begin)
     monkeypatch.setattr(while_training, "age_s", lambda _: WHEN_START_FITS_S)
     return begun
@@ -98,8 +104,8 @@ def test_environment_variable_turns_off_measuring(
 ) -> None:
     run = training()
     saved(run, 10)
-    monkeypatch.setenv(MEASURE_VARIABLE, "off")
-    QualityRequests(home).tick([(run, 1)])
+    monkeypatch.setenv(SWITCH, "off")
+    RequestsWhileTraining(home).tick([(run, 1)])
     assert requested == []
 
 
@@ -111,7 +117,7 @@ def test_evaluate_waits_for_the_job_of_an_ended_run_only(
 ) -> None:
     run = training()
     saved(run, 10)
-    QualityRequests(home).tick([(run, 1)])
+    RequestsWhileTraining(home).tick([(run, 1)])
     [job] = job_queue.job_dirs(home)
     wait_for_the_last_epochs(home, run, evaluation("quality"))
     assert jobs.newest_request(home, run.run_id, "quality").is_live, "the run trains: no waiting"
@@ -129,7 +135,7 @@ def test_running_run_is_measured_once_it_has_a_checkpoint(
     home: Home, training: Callable[..., RunDir], requested: list[dict[str, Any]]
 ) -> None:
     run = training(quality_every=3)
-    requests = QualityRequests(home)
+    requests = RequestsWhileTraining(home)
     requests.tick([(run, 1)])
     assert requested == [], "there is nothing to measure yet"
     saved(run, 10)
@@ -141,7 +147,7 @@ def test_running_run_is_measured_once_it_has_a_checkpoint(
         "classifier",
         3,
     )
-    QualityRequests(home).tick([(run, 1)])
+    RequestsWhileTraining(home).tick([(run, 1)])
     assert len(requested) == 1, "the next owner finds the request of the one before"
     job_queue.cancel(job_queue.job_dirs(home)[0], "a test")
     requests.tick([(run, 2)])
@@ -165,10 +171,10 @@ def test_ineligible_runs_are_not_measured(
 ) -> None:
     run = training(**options)
     saved(run, 10)
-    QualityRequests(home).tick([(run, 1)])
+    RequestsWhileTraining(home).tick([(run, 1)])
     assert requested == []
     assert not home.jobs.exists()
-    assert not jobs.expects_quality(home, run)
+    assert not is_measured_while_training(home, run)
 
 
 @pytest.fixture
@@ -192,18 +198,18 @@ def test_unlabeled_images_are_measured_with_the_network_that_is_here(
     unlabeled: Path,
 ) -> None:
     downloaded(unlabeled)
-    run, requests = training(), QualityRequests(home)
-    assert jobs.expects_quality(home, run)
+    run, requests = training(), RequestsWhileTraining(home)
+    assert is_measured_while_training(home, run)
     saved(run, 10)
     for _ in range(2):
         requests.tick([(run, 1)])
     assert [(options["features"], options["checkpoint"]) for options in requested] == [
         ("imagenet", "newest")
     ]
-    QualityRequests(home).tick([(run, 1)])
+    RequestsWhileTraining(home).tick([(run, 1)])
     assert len(requested) == 1, "the next owner finds the request of the one before"
     job_queue.cancel(job_queue.job_dirs(home)[0], "a test")
-    assert not jobs.expects_quality(home, run)
+    assert not is_measured_while_training(home, run)
 
 
 def test_unlabeled_images_start_no_download(
@@ -215,9 +221,9 @@ def test_unlabeled_images_start_no_download(
     """Once a user has started it, the run is measured while it trains on."""
     run, now_s = training(), [0.0]
     saved(run, 10)
-    requests = QualityRequests(home, clock=lambda: now_s[0])
+    requests = RequestsWhileTraining(home, clock=lambda: now_s[0])
     requests.tick([(run, 1)])
-    assert (requested, jobs.expects_quality(home, run)) == ([], False)
+    assert (requested, is_measured_while_training(home, run)) == ([], False)
     downloaded(unlabeled)
     requests.tick([(run, 1)])
     assert requested == [], "it is not asked for in each tick"
@@ -234,7 +240,7 @@ def test_ended_run_is_not_measured_by_a_later_download(
 ) -> None:
     run, now_s = training(), [0.0]
     saved(run, 10)
-    requests = QualityRequests(home, clock=lambda: now_s[0])
+    requests = RequestsWhileTraining(home, clock=lambda: now_s[0])
     requests.expect([(run, 1)])
     requests.tick([])
     downloaded(unlabeled)
@@ -249,7 +255,7 @@ def test_request_waits_until_the_start_of_its_job_takes_three_percent(
     requested: list[dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run, requests = training(), QualityRequests(home)
+    run, requests = training(), RequestsWhileTraining(home)
     saved(run, 10)
     monkeypatch.setattr(while_training, "age_s", lambda _: WHEN_START_FITS_S - 0.2)
     requests.tick([(run, 1)])
@@ -266,7 +272,7 @@ def test_run_that_ends_before_its_first_request_is_measured_at_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(while_training, "age_s", lambda _: 1.0)
-    run, requests = training(), QualityRequests(home)
+    run, requests = training(), RequestsWhileTraining(home)
     saved(run, 10)
     requests.tick([(run, 1)])
     assert requested == []
@@ -278,12 +284,12 @@ def test_run_that_ends_before_its_first_request_is_measured_at_its_end(
 def test_new_owner_measures_a_run_that_ended_without_owner(
     home: Home, training: Callable[..., RunDir], requested: list[dict[str, Any]]
 ) -> None:
-    run, requests = training(), QualityRequests(home)
+    run, requests = training(), RequestsWhileTraining(home)
     saved(run, 10)
     requests.expect([(run, 1)])  # by the database, before the new owner reads the journals
     requests.tick([])
     assert len(requested) == 1
-    later = QualityRequests(home)
+    later = RequestsWhileTraining(home)
     later.expect([(run, 1)])
     later.tick([])
     assert len(requested) == 1, "the owner before has requested it"
@@ -292,7 +298,7 @@ def test_new_owner_measures_a_run_that_ended_without_owner(
 def test_run_that_ends_without_a_checkpoint_is_not_measured(
     home: Home, training: Callable[..., RunDir], requested: list[dict[str, Any]]
 ) -> None:
-    run, requests = training(), QualityRequests(home)
+    run, requests = training(), RequestsWhileTraining(home)
     requests.tick([(run, 1)])
     requests.tick([])
     saved(run, 10)
@@ -310,7 +316,7 @@ def test_request_waits_while_a_user_measures_the_run(
     run, now_s = training(), [0.0]
     saved(run, 10)
     of_user = jobs.request(home, run.run_id, "quality", {}, "a test")
-    requests = QualityRequests(home, clock=lambda: now_s[0])
+    requests = RequestsWhileTraining(home, clock=lambda: now_s[0])
     requests.expect([(run, 1)])
     running = [] if has_ended else [(run, 1)]
     requests.tick(running)
@@ -326,12 +332,12 @@ def test_quality_is_expected_until_the_job_of_the_attempt_ends(
     home: Home, training: Callable[..., RunDir]
 ) -> None:
     run = training()
-    assert jobs.expects_quality(home, run)
+    assert is_measured_while_training(home, run)
     saved(run, 10)
-    QualityRequests(home).tick([(run, 1)])
-    assert jobs.expects_quality(home, run)
+    RequestsWhileTraining(home).tick([(run, 1)])
+    assert is_measured_while_training(home, run)
     job_queue.cancel(job_queue.job_dirs(home)[0], "a test")
-    assert not jobs.expects_quality(home, run)
+    assert not is_measured_while_training(home, run)
 
 
 # ---- measured checkpoints ------------------------------------------------------------------------

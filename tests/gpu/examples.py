@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 
 from gan_runtime.gpu import check
-from gan_runtime.gpu.check import CompiledStep, GpuPlan
+from gan_runtime.gpu.check import GpuPlan
+from gan_runtime.gpu.compiled_step import CompiledStep
 from gan_runtime.gpu.program import Kernel, WideConvolution
-from gan_runtime.jobs.folder import JobDir, JobRequest
-from gan_runtime.jobs.job import End
+from gan_runtime.jobs.folder import End, JobDir, JobRequest
 from gan_runtime.records.home import Home
 from gan_runtime.tpu.estimates import ProgramMemory
 

@@ -218,10 +218,8 @@ def command_lines() -> Named:
             "restore",
             "mark",
             "best",
-            "flow",
             "generate",
-            "physics",
-            "surface",
+            "evaluate",
         )
     }
     cases |= {f"sql {ascii(text)[:40]}": ("sql", "--", f"SELECT {text}") for text in QUERIES}

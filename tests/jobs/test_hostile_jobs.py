@@ -12,8 +12,7 @@ import pytest
 
 from gan_runtime.base.errors import JobError
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.folder import JobDir, JobRequest
-from gan_runtime.jobs.job import End
+from gan_runtime.jobs.folder import End, JobDir, JobRequest
 from gan_runtime.jobs.job_queue import JobSupervisor
 from gan_runtime.records.home import Home, next_number
 from gan_runtime.records.run_folder import RunDir

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.jobs import job
+from gan_runtime.jobs import process
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.jobs.job import Job, Task, jobs
+from gan_runtime.jobs.job import Job, jobs
+from gan_runtime.jobs.process import Task
 
 IDLE_S = 3.0  # how long a process of the kind "stay" waits for its next job
 
@@ -97,4 +98,4 @@ def tell_color(_: Task) -> dict[str, Any]:
 
 if __name__ == "__main__":
     jobs().update(TEST_JOBS)
-    sys.exit(job.main(JobDir(Path(sys.argv[1]))))
+    sys.exit(process.main(JobDir(Path(sys.argv[1]))))

@@ -10,20 +10,19 @@ from datetime import datetime
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.domain_pages import PAGES
 from dashboard.evaluation import summary
 from dashboard.evaluation.answers import (
-    IMAGES,
     NOT_COMPARABLE,
     DomainPage,
     Selection,
     cautions,
-    plain,
+    page_of,
 )
+from dashboard.evaluation.images import PAGE as IMAGES
 from gan_runtime.base.metrics import Metric
-from gan_runtime.catalog.domain import PublishedScore
+from gan_runtime.catalog.evaluation import PublishedScore
+from gan_runtime.catalog.evaluations import evaluations
 from gan_runtime.evaluation import jobs
-from gan_runtime.evaluation.catalog import evaluations
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Curve, CurveSeries, Score
 from gan_runtime.records.run_folder import RunDir
@@ -114,8 +113,7 @@ def test_verdict_compares_shares_with_their_floors(
         Score(name=f"imagenet_{name}", value=value, floor=floor, error=0.1)
         for name, value, floor in zip(("recall", "coverage"), values, floors, strict=True)
     ]
-    page = replace(IMAGES, verdict=lambda *_: "")
-    sentence = summary.verdict(replace(selection_of(*scores), page=page), "r")
+    sentence = summary.verdict(replace(selection_of(*scores), page=IMAGES), "r")
     assert sentence.startswith(f"**{start} real images**: {rest}"), sentence
 
 
@@ -186,7 +184,9 @@ def test_quality_page_says_what_the_verdict_of_the_run_says() -> None:
         "precision": Score(name="precision", value=0.6, floor=0.9),
         "kcd": Score(name="kcd", value=-0.355, floor=0.1, ceiling=140.0, **ends),
     }
-    selection = replace(selection_of(*scores.values()), page=IMAGES)
+    selection = replace(
+        selection_of(*scores.values()), page=IMAGES, evaluation=evaluations()["quality"]
+    )
     assert summary.verdict(selection, "r").startswith(
         "**Partly like the data after epoch 1**: 60% are near a real image (of real ones 90%);"
         " generated images cover 87% of the real ones (other real ones 97%)"
@@ -337,25 +337,6 @@ def test_a_hostile_evaluation_address_is_shown_only_as_text(
     assert app.metric, "the usual tab of the run alone"
 
 
-def test_addresses_of_version_0_2_0_open_the_evaluation_tab(show: Show, trained: Make) -> None:
-    measured(trained("quick-0001"), 2)
-    measured(trained("quick-0002", seconds=10), 2)
-    trained("quick-0003", seconds=20)
-    newest = show("physics")
-    assert not newest.exception
-    assert (newest.title[0].value, newest.query_params["tab"]) == ("quick-0002", "evaluation")
-    two = show("physics", runs="gone,quick-0001,quick-0002")
-    assert list(two.dataframe[0].value.columns)[1:3] == ["quick-0001", "quick-0002"]
-    assert "No run is evaluated yet" in texts(show("flow"))
-
-
-@pytest.mark.parametrize("page", ["flow", "physics"])
-def test_an_address_of_version_0_2_0_has_a_heading_in_an_empty_home(show: Show, page: str) -> None:
-    app = show(page)
-    assert [title.value for title in app.title] == ["Evaluation"]
-    assert "No run is evaluated yet" in texts(app)
-
-
 @pytest.mark.parametrize("tab", ["evaluation", "samples"])
 def test_a_run_without_checkpoints_says_why_and_what_to_do(
     show: Show, trained: Make, tab: str
@@ -380,7 +361,7 @@ def test_a_run_without_applicable_evaluations_explains_why(
 
 
 def test_an_evaluation_without_a_domain_leads_with_its_own_scores() -> None:
-    page = plain(evaluations()["physics"], ())
+    page = page_of(replace(evaluations()["physics"], page=""))
     assert page.headline[0] == evaluations()["physics"].scores[0].name
     assert page.literature is None
 
@@ -389,7 +370,8 @@ def test_an_evaluation_without_a_domain_shows_all_its_stored_scores(
     show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Answers store names without the prefix with which the evaluation declares them."""
-    monkeypatch.delitem(PAGES, "physics")
+    plain = replace(evaluations()["physics"], page="")
+    monkeypatch.setitem(evaluations(), "physics", plain)  # type: ignore[arg-type]
     measured(trained("quick-0001"), 2)
     show("runs")
     app = AppTest.from_function(tab_of_a_run, default_timeout=30).run()
@@ -452,5 +434,5 @@ def test_scores_of_different_networks_or_protocols_are_not_comparable(name: str)
         EvaluationRow("r", "quality", key, datetime(2026, 1, 1), 1, 10, "best", {name: key})
         for key in ("first", "second")
     ]
-    assert cautions(rows) == NOT_COMPARABLE
+    assert cautions(rows) == f"{NOT_COMPARABLE} {name}."
     assert cautions(rows[:1]) == ""

@@ -12,8 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from gan_runtime.bundles.generator_export import EXPORT, EXPORT_FILE, ExportRequest
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.folder import JobDir, JobRequest
-from gan_runtime.jobs.job import End
+from gan_runtime.jobs.folder import End, JobDir, JobRequest
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints

@@ -16,8 +16,7 @@ from dashboard.domains.flows import charts as flow_charts
 from dashboard.domains.flows import movie, rollouts
 from gan_runtime.engines.tiles import Way
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.folder import JobDir, JobRequest
-from gan_runtime.jobs.job import End
+from gan_runtime.jobs.folder import End, JobDir, JobRequest
 from gan_runtime.records import image_files, journal
 from gan_runtime.records.earlier_records import rollout_key
 from gan_runtime.records.home import Home

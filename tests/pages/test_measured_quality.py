@@ -12,10 +12,12 @@ from pandas.api.types import is_numeric_dtype
 from streamlit.testing.v1 import AppTest
 
 from dashboard import rendering
+from dashboard.evaluation.answers import NOT_COMPARABLE
 from dashboard.frame import session
 from dashboard.run import overview
 from dashboard.run.overview import BEING_MEASURED
 from gan_runtime.evaluation import jobs
+from gan_runtime.evaluation.training_requests import SWITCH
 from gan_runtime.jobs import job_queue
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
@@ -56,7 +58,7 @@ def test_a_run_in_training_reserves_space_for_its_quality_curve(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the start, so that later charts stay in place."""
-    monkeypatch.delenv(jobs.MEASURE_VARIABLE)
+    monkeypatch.delenv(SWITCH)
     assert AWAITED in texts(show("run", run="quick-0001"))
 
 
@@ -84,7 +86,7 @@ def test_a_run_that_is_being_measured_reserves_space_for_its_quality_curve(
 def test_run_that_just_ended_reserves_space_until_its_job_is_stored(
     show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(jobs.MEASURE_VARIABLE)
+    monkeypatch.delenv(SWITCH)
     monkeypatch.setattr(job_queue, "start", lambda _: None)
     monkeypatch.setattr(overview, "SOON", timedelta(hours=1))
     run = trained("quick-0001", quality_every=2)
@@ -100,7 +102,7 @@ def test_run_that_just_ended_reserves_space_until_its_job_is_stored(
     ("facts", "caution"),
     [
         ({"warning": "The classifier is often wrong."}, "The classifier is often wrong."),
-        ({"protocol": 2}, "Different classifiers or protocols measured these images"),
+        ({"protocol": 2}, f"{NOT_COMPARABLE} protocol."),
     ],
     ids=["a warning", "another protocol"],
 )
@@ -170,8 +172,8 @@ def test_compare_shows_quality_with_interval_against_device_time(show: Show) -> 
     [
         ({}, ""),
         ({"warning": "The classifier is often wrong."}, "The classifier is often wrong."),
-        ({"classifier": "another"}, "Different classifiers or protocols measured these images"),
-        ({"protocol": 2}, "Different classifiers or protocols measured these images"),
+        ({"classifier": "another"}, f"{NOT_COMPARABLE} classifier."),
+        ({"protocol": 2}, f"{NOT_COMPARABLE} protocol."),
         ({"features": "imagenet", "classifier": None}, ""),
     ],
     ids=["alike", "a warning", "another classifier", "another protocol", "another network"],
@@ -185,7 +187,7 @@ def test_compare_says_if_scores_are_not_comparable(
         journal.append(run.evaluations_journal, 1, changed)
     page = texts(show("compare", runs="quick-0001,quick-0002"))
     assert caution in page
-    assert ("not comparable" in page) == caution.startswith("Different")
+    assert ("not comparable" in page) == caution.startswith(NOT_COMPARABLE)
 
 
 def test_compare_draws_scores_smaller_than_their_error_on_a_log_axis(

@@ -16,9 +16,8 @@ from streamlit.testing.v1 import AppTest
 from dashboard.samples import generate_view, seed_sheet
 from gan_runtime import pictures
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.folder import JobDir, JobRequest
+from gan_runtime.jobs.folder import End, JobDir, JobRequest
 from gan_runtime.jobs.image_job import ARRAYS_FILE, PICTURE_FILE, ImageRequest
-from gan_runtime.jobs.job import End
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints

@@ -23,8 +23,7 @@ from dashboard.evaluation import charts as evaluation_charts
 from gan_runtime.domains.showers.evaluation import RESULT_FILE, SingleEnergyOptions
 from gan_runtime.domains.showers.measurement import result_of
 from gan_runtime.domains.showers.score_metrics import SCORES
-from gan_runtime.jobs.folder import JobDir, JobRequest
-from gan_runtime.jobs.job import End
+from gan_runtime.jobs.folder import End, JobDir, JobRequest
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir

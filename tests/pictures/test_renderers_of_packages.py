@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gan_runtime import pictures
-from gan_runtime.catalog import Table
 from gan_runtime.catalog.entries import Renderer
+from gan_runtime.catalog.table import Table
 
 MODULE = """
 from PIL import Image

@@ -17,7 +17,7 @@ import typer
 from gan_runtime.cli.app import app
 from gan_runtime.spec import RunSpec, presets
 from gan_runtime.store.store import Store
-from tests.support import documents, evaluation_page, guide, python_page
+from tests.support import documents, evaluation_page, guide, preparation_page, python_page
 from tests.support.sources import ROOT, file_of, imported, python_files, text
 
 TREES = {  # blocks without a language that are not commands: page → how they start
@@ -25,7 +25,7 @@ TREES = {  # blocks without a language that are not commands: page → how they 
     "docs/data.md": ("photos/", "$GAN_DATA_DIR"),
     "docs/cluster.md": ("TF_CONFIG=",),
     "docs/adding-a-workload.md": ("WORKLOAD = ",),
-    "docs/adding-an-evaluation.md": ("# gan_runtime/evaluation/catalog.py",),
+    "docs/adding-an-evaluation.md": ("# gan_runtime/catalog/evaluations.py",),
 }
 PROGRAMS = re.compile(
     r"(?:\.venv/bin/)?python -m (?P<module>[\w.]+)|gan-dashboard |make (?P<target>[\w-]+)"
@@ -132,6 +132,7 @@ def test_all_documented_python_code_is_tested() -> None:
     of_guides = {
         *guide.BLOCKS.values(),
         *evaluation_page.BLOCKS.values(),
+        *preparation_page.BLOCKS.values(),
         *python_page.FILES.values(),
         python_page.PROGRAM,
     }

@@ -19,7 +19,7 @@ from tests.support.sources import ROOT
 KINDS = {".py", ".sql", ".css", ".js", ".html"}
 OF_DOMAINS = (
     "gan_runtime/domains",
-    *("dashboard/domains", "dashboard/domain_pages.py", "pages/physics.py", "pages/flow.py"),
+    "dashboard/domains",
 )
 # Names from version 0.2.0: records and journals on disk. Its public views are in the folders of the
 # domains.
@@ -27,8 +27,6 @@ OF_THE_RELEASE = ("gan_runtime/records/earlier_records.py", "gan_runtime/records
 # How often a file still names a domain. Only lower these numbers; an unlisted file has none.
 STILL: dict[str, int] = {
     "gan_runtime/catalog/domain.py": len(MODULES),  # one folder name per domain
-    "dashboard/frame/places.py": 6,
-    "dashboard/navigation.py": 6,
 }
 
 WORDS = re.compile(r"showers?|calorimeters?|physics|k[aá]rm[aá]n|pix2pix", re.IGNORECASE)

@@ -8,7 +8,7 @@ import pytest
 
 from gan_runtime import catalog
 from gan_runtime.catalog import declarations
-from gan_runtime.evaluation.catalog import evaluations
+from gan_runtime.catalog.evaluations import evaluations
 from scripts.reference import definitions
 from scripts.reference.definitions import Definition, of_metric, of_page
 

@@ -42,7 +42,6 @@ BEHIND = {
     "gan_runtime.records.journal": {"JournalWriter", "SideJournalWriter", "append"},
     "gan_runtime.records.run_folder": {"write_json", "write_whole"},
     "gan_runtime.supervision.trash": {
-        "advance_clock",
         "discard",
         "put",
         "remove",

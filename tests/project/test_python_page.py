@@ -53,4 +53,6 @@ def test_the_page_shows_all_files_of_a_package() -> None:
         "spots_gan/entry.py",
         "spots_gan/rows.py",
         "spots_gan/networks.py",
+        "spots_gan/domain.py",
+        "spots_gan/brightness.py",
     ]

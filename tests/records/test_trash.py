@@ -4,12 +4,11 @@ only after their time.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,11 @@ from gan_runtime.store import ingest
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import maintenance, trash
-from gan_runtime.supervision.trash import DAY_S, Moment
 from tests.support import not_plain
 from tests.support.asking import ask, ask_of
 
 ASKER = operator("a test")
-NOON = Moment(day_s=1_767_268_800.0, boot="one", up_s=1_000.0)
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NewRun = Callable[..., RunDir]
 
 
@@ -70,15 +68,8 @@ def rows(home: Home) -> dict[str, list[Any]]:
     }
 
 
-def passed(days: float, since: Moment = NOON) -> Moment:
-    return replace(since, day_s=since.day_s + days * DAY_S, up_s=since.up_s + days * DAY_S)
-
-
-def delete_at_noon(run: RunDir) -> None:
-    """Moves the run to the trash at NOON, and writes that time into its note."""
-    note = Home(run.path.parent.parent).bin / trash.put(run, "a test", NOON) / trash.NOTE
-    said = json.loads(note.read_text())
-    note.write_text(json.dumps({**said, "deleted_at": "2026-01-01T12:00:00+00:00"}))
+def passed(days: float) -> datetime:
+    return NOON + timedelta(days)
 
 
 # ---- deletion and restoration --------------------------------------------------------------------
@@ -295,7 +286,7 @@ def test_a_kill_during_restoration_leaves_one_complete_run(run: RunDir, home: Ho
 
 
 def test_a_run_is_removed_from_the_trash_after_thirty_days(run: RunDir, home: Home) -> None:
-    delete_at_noon(run)
+    trash.put(run, "a test", NOON)
     assert trash.deleted_runs(home, passed(29.0))[0].days_left == pytest.approx(1.0)
     assert trash.remove_old(home, passed(29.99)) == []
     assert [record.key for record in trash.remove_old(home, passed(30.01))] == ["quick-0001"]
@@ -303,41 +294,9 @@ def test_a_run_is_removed_from_the_trash_after_thirty_days(run: RunDir, home: Ho
     assert not [path for path in home.runs.rglob("*") if path.is_dir() and path != home.bin]
 
 
-@pytest.mark.parametrize("days", [-20_000.0, -40.0, 40.0, 20_000.0])
-def test_a_wrong_clock_removes_nothing(run: RunDir, home: Home, days: float) -> None:
-    delete_at_noon(run)
-    wrong = replace(NOON, day_s=NOON.day_s + days * DAY_S)
-    assert trash.remove_old(home, wrong) == []
-    restarted = replace(wrong, boot="two", up_s=5.0)
-    assert trash.remove_old(home, restarted) == []
-    right_again = replace(passed(1), boot="three", up_s=5.0)
-    assert trash.remove_old(home, right_again) == []
-    days_left = trash.deleted_runs(home, right_again)[0].days_left
-    assert days_left is not None
-    assert days_left >= 28, "a restart counts for a day at most"
-
-
-def test_a_clock_ahead_at_each_restart_removes_no_run_early(run: RunDir, home: Home) -> None:
-    """Each of forty restarts begins with a wrong clock; counted days and calendar disagree, so no
-    run is removed.
-    """
-    delete_at_noon(run)
-    for number in range(40):
-        ahead = Moment(NOON.day_s + 400 * DAY_S * (number + 1), f"ahead {number}", 5.0)
-        trash.advance_clock(home.bin, ahead)
-    assert trash.remove_old(home, replace(passed(3), boot="right", up_s=5.0)) == []
-
-
-def test_a_home_folder_opened_daily_counts_every_day(run: RunDir, home: Home) -> None:
-    delete_at_noon(run)
-    for day in range(1, 30):
-        assert trash.remove_old(home, replace(passed(day), boot=f"day {day}", up_s=60.0)) == []
-    assert len(trash.remove_old(home, replace(passed(30.5), boot="day 30", up_s=60.0))) == 1
-
-
 @pytest.mark.parametrize(
     "note",
-    ["", "{", "[]", '{"counted_s": "x", "deleted_at": 7, "size_bytes": null}', "[" * 100_000],
+    ["", "{", "[]", '{"deleted_at": 7, "size_bytes": null}', "[" * 100_000],
 )
 def test_a_run_with_an_invalid_note_stays_and_can_be_restored(
     run: RunDir, home: Home, note: str
@@ -346,7 +305,7 @@ def test_a_run_with_an_invalid_note_stays_and_can_be_restored(
     (home.bin / "quick-0001" / trash.NOTE).write_text(note)
     [binned] = trash.deleted_runs(home)
     assert (binned.days_left, binned.deleted_at) == (None, None)
-    assert trash.remove_old(home, passed(4_000, Moment.now())) == []
+    assert trash.remove_old(home, passed(4_000)) == []
     ask(home, actor=ASKER).restore("quick-0001")
     assert home.run_dir("quick-0001") == run
 
@@ -355,41 +314,16 @@ def test_a_run_with_an_invalid_note_stays_and_can_be_restored(
 def test_an_irregular_note_file_is_ignored_without_blocking(
     run: RunDir, home: Home, kind: str
 ) -> None:
-    delete_at_noon(run)
+    trash.put(run, "a test", NOON)
     not_plain.put(home.bin / run.run_id / trash.NOTE, kind)
     [binned] = trash.deleted_runs(home, passed(40))
     assert (binned.key, binned.days_left) == (run.run_id, None)
 
 
-def test_a_damaged_trash_clock_continues_from_the_last_deletion(
-    run: RunDir, new_run: NewRun, home: Home
-) -> None:
-    delete_at_noon(run)
-    trash.remove_old(home, passed(20))
-    trash.put(new_run("quick-0002"), "a test", passed(20))
-    (home.bin / ".clock.json").write_text("torn")
-    days = {record.key: record.days_left for record in trash.deleted_runs(home, passed(20))}
-    assert days["quick-0001"] == pytest.approx(10)
-    assert days["quick-0002"] == pytest.approx(30)
-
-
 def test_maintenance_removes_expired_runs(run: RunDir, home: Home) -> None:
-    delete_at_noon(run)
-    clock = home.bin / ".clock.json"
-    trash.advance_clock(home.bin, Moment.now(), least=40 * DAY_S)
-    note = home.bin / "quick-0001" / trash.NOTE
-    note.write_text(
-        json.dumps(
-            {
-                **json.loads(note.read_text()),
-                "counted_s": 0.0,
-                "deleted_at": "2020-01-01T00:00:00+00:00",
-            }
-        )
-    )
+    trash.put(run, "a test", journal.now() - timedelta(31))
     maintenance.Maintenance(home).run_round()
     assert trash.deleted_runs(home) == []
-    assert clock.exists()
 
 
 def test_the_trash_is_emptied_on_request(run: RunDir, new_run: NewRun, home: Home) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, PackageError
-from gan_runtime.catalog import Table
 from gan_runtime.catalog.entries import DatasetEntry, WorkloadEntry
+from gan_runtime.catalog.table import Table
 from gan_runtime.data import loading
 from tests.support import python_page
 

@@ -8,8 +8,7 @@ from datetime import datetime
 
 import pytest
 
-from gan_runtime.jobs.folder import JobDir, JobRequest
-from gan_runtime.jobs.job import End
+from gan_runtime.jobs.folder import End, JobDir, JobRequest
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import ingest, queries

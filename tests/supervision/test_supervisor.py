@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from gan_runtime.base.errors import RunStateError
-from gan_runtime.evaluation.jobs import MEASURE_VARIABLE
+from gan_runtime.evaluation.training_requests import SWITCH
 from gan_runtime.jobs import job_queue
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
@@ -202,7 +202,7 @@ def test_run_that_ended_without_an_owner_is_measured_by_the_next(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The owner before left early in the training, when it had not yet requested the job."""
-    monkeypatch.delenv(MEASURE_VARIABLE)
+    monkeypatch.delenv(SWITCH)
     monkeypatch.setattr(job_queue, "start", lambda _: None)
     run, store = new_run("quick-0001"), Store()
     journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))

@@ -17,7 +17,8 @@ with open(sys.argv[1], "r+b") as file:
     for place in range(int(sys.argv[2]), int(sys.argv[3]), 4096):
         file.seek(place); file.write(random.randbytes(64))
 """
-HEADERS = 3 * 4_096  # of a DuckDB file; blocks of 256 KiB follow
+HEADERS = 3 * 4_096  # of a DuckDB file; blocks follow
+BLOCK = 262_144
 
 
 def spoil(path: Path, begin: int, end: int) -> None:
@@ -40,12 +41,35 @@ def first_block(path: Path) -> None:
 
 def middle(path: Path) -> None:
     """The file opens, but its tables cannot be read."""
-    spoil(path, HEADERS + 262_144, path.stat().st_size - 262_144)
+    for begin in _blocks(path):
+        if _opens_without(path, begin):
+            spoil(path, begin, begin + BLOCK)
 
 
 def last_block(path: Path) -> None:
-    """Overwrites the newest part."""
-    spoil(path, path.stat().st_size - 262_144, path.stat().st_size)
+    """Overwrites the last block that opening the file reads."""
+    begin = max(begin for begin in _blocks(path) if not _opens_without(path, begin))
+    spoil(path, begin, begin + BLOCK)
+
+
+def _blocks(path: Path) -> range:
+    """The offsets of the blocks after the first, which begins the catalog."""
+    return range(HEADERS + BLOCK, path.stat().st_size, BLOCK)
+
+
+def _opens_without(path: Path, begin: int) -> bool:
+    """Whether a copy opens whose block at an offset is overwritten."""
+    copy = path.with_name(f"{path.name}.{begin}")
+    content = bytearray(path.read_bytes())
+    content[begin : begin + BLOCK] = bytes(BLOCK)
+    copy.write_bytes(content)
+    try:
+        duckdb.connect(str(copy)).close()
+    except duckdb.Error:
+        return False
+    finally:
+        copy.unlink()
+    return True
 
 
 def cut(path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from gan_runtime.records.home import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "adding-an-evaluation.md").read_text(encoding="utf-8")
-FILE, TABLE = "gan_runtime/evaluation/sharpness.py", "gan_runtime/evaluation/catalog.py"
+FILE, TABLE = "gan_runtime/evaluation/sharpness.py", "gan_runtime/catalog/evaluations.py"
 # The code of the file and the line for the table, by path.
 BLOCKS: dict[str, str] = dict(
     re.findall(r"```(?:python)?\n# (\S+?)(?:, in CORE)?\n(.*?)```", PAGE, re.DOTALL)

@@ -7,7 +7,7 @@ from typing import Any
 from gan_runtime.domains.flows.evaluation import RolloutOptions
 from gan_runtime.evaluation.jobs import evaluate
 from gan_runtime.jobs.folder import JobDir, JobRequest
-from gan_runtime.jobs.job import Task
+from gan_runtime.jobs.process import Task
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir, answers_of

@@ -12,7 +12,7 @@ import pytest
 from gan_runtime.base import cluster, slurm
 from gan_runtime.base.errors import RunStateError
 from gan_runtime.evaluation import jobs
-from gan_runtime.evaluation.jobs import MEASURE_VARIABLE
+from gan_runtime.evaluation.training_requests import SWITCH, RequestsWhileTraining
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.identity import SILENCE_SECONDS
@@ -90,11 +90,11 @@ def test_a_stall_of_a_cluster_run_is_only_noted(on_cluster: RunDir) -> None:
 def test_this_host_neither_resumes_nor_measures_a_cluster_run(
     home: Home, new_run: NewRun, on_cluster: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(MEASURE_VARIABLE)
+    monkeypatch.delenv(SWITCH)
     requested: list[str] = []
     monkeypatch.setattr(jobs, "request", lambda _home, run_id, *_: requested.append(run_id))
     local = new_run("local-0001", quality_every=1, epochs=10)
-    requests = jobs.QualityRequests(home)
+    requests = RequestsWhileTraining(home)
     for run in (on_cluster, local):
         run.checkpoints.mkdir()
         (run.checkpoints / "step-00000001.safetensors").touch()

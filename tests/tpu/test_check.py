@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import AcceleratorError
-from gan_runtime.jobs.folder import JobDir, JobProgress, JobRequest, JobSnapshot
-from gan_runtime.jobs.job import End, jobs
+from gan_runtime.jobs.folder import End, JobDir, JobProgress, JobRequest, JobSnapshot
+from gan_runtime.jobs.job import jobs
 from gan_runtime.records.home import Home
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning

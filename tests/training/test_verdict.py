@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from gan_runtime.base.metrics import Metric
+from gan_runtime.catalog.evaluations import evaluation, evaluations
+from gan_runtime.evaluation.quality_scores import QUALITY
 from gan_runtime.records.answer import Score
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import verdict
@@ -19,8 +22,7 @@ from gan_runtime.training.verdict import (
     TROUBLES,
     EpochNumbers,
     Finding,
-    MeasuredQuality,
-    OtherAnswer,
+    MeasuredAnswer,
     Verdict,
 )
 from tests.support.verdict_table import rows_of_document
@@ -61,7 +63,7 @@ def answer(
     precision: float = 0.85,
     distance: float = 4.0,
     **more: Score,
-) -> MeasuredQuality:
+) -> MeasuredAnswer:
     """Scores of images, whose precision, distance and classes are those of real ones by default."""
     scores = (
         score("coverage", coverage, 0.97, width),
@@ -70,7 +72,7 @@ def answer(
         score("class_distance", classes, 0.03, width),
         score("sure", sure, 0.99, width),
     )
-    return MeasuredQuality(epoch, {one.name: one for one in scores} | more)
+    return MeasuredAnswer(QUALITY, epoch, {one.name: one for one in scores} | more)
 
 
 def rarest(share: float) -> dict[str, Score]:
@@ -83,7 +85,7 @@ def copies(share: float, floor: float = 0.01) -> dict[str, Score]:
 
 LIVE, OVER = False, True
 HARDLY = {**FINE, "spread_fake": 0.005}
-CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredQuality], bool, str]] = {
+CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredAnswer], bool, str]] = {
     "nothing is stored": ([], [], LIVE, ""),
     "the first epoch": (
         epochs(FINE, first=1),
@@ -129,7 +131,8 @@ CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredQuality], bool, str]] = 
     "good images without labels": (
         epochs(FINE, FINE, FINE),
         [
-            MeasuredQuality(
+            MeasuredAnswer(
+                QUALITY,
                 4,
                 {
                     "imagenet_coverage": score("imagenet_coverage", 0.8, 0.97),
@@ -144,7 +147,7 @@ CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredQuality], bool, str]] = 
     ),
     "coverage alone": (
         epochs(FINE, FINE, FINE),
-        [MeasuredQuality(4, {"coverage": score("coverage", 0.95, 0.97)})],
+        [MeasuredAnswer(QUALITY, 4, {"coverage": score("coverage", 0.95, 0.97)})],
         LIVE,
         "No alarm: D scores real 0.60, generated 0.40 in epochs 2 to 4; quality was last measured"
         " after epoch 4.",
@@ -337,27 +340,54 @@ def test_a_conditional_pair_shows_its_metric_of_quality_and_no_scores_of_its_jud
         )
 
 
-def test_another_evaluation_says_how_far_its_median_score_is() -> None:
+def test_another_evaluation_says_how_far_its_median_score_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     spec = RunSpec(workload="shower_3dgan", dataset="showers_tiny")
     numbers = epochs({"probe_score_real": 0.5, "probe_score_fake": 0.5, "energy_response": 1.0})
-    lower, shares = (
-        Metric(name, name, name, better=better, format=".2f")
+    declared = tuple(
+        Metric(f"near_{name}", name, name, better=better, format=".2f")
         for name, better in (("error", "lower"), ("share", "higher"))
     )
-    scores = {lower: score("error", 4.2, 0.1), shares: score("share", 0.9, 0.9)}
-    other = OtherAnswer(2, scores)
-    judged = verdict.verdict(spec, numbers, is_over=True, other=other)
-    assert (judged.finding, judged.is_trouble) == (Finding.MEASURED, False)
-    assert judged.sentence == (
-        "Unlike the ground truth after epoch 2: the median score is 42 times that of ground truth"
-        " against itself."
+    nearness = replace(evaluation(QUALITY), name="nearness", scores=declared, verdict="")
+    monkeypatch.setitem(evaluations(), "nearness", nearness)  # type: ignore[arg-type]
+
+    def judged(epoch: int, **scores: Score) -> Verdict:
+        answer = MeasuredAnswer("nearness", epoch, scores)
+        return verdict.verdict(spec, numbers, [answer], is_over=True)
+
+    share = score("share", 0.9, 0.9)
+    far = judged(2, error=score("error", 4.2, 0.1), share=share)
+    assert (far.finding, far.is_trouble) == (Finding.UNLIKE, True)
+    assert far.sentence == (
+        "Unlike the data after epoch 2: the median score is 42 times that of ground truth against"
+        " itself."
     )
-    late = verdict.verdict(spec, epochs(*[{"energy_response": 1.0}] * 9), (), OVER, other)
-    assert late.sentence.endswith("; the end was not measured.")
-    without_floor = OtherAnswer(2, {lower: Score(name="error", value=0.07)})
-    assert verdict.verdict(spec, numbers, is_over=True, other=without_floor).sentence == (
+    assert judged(2, error=score("error", 0.4, 0.1), share=share).finding is Finding.PARTIAL
+    near = judged(2, error=score("error", 0.15, 0.1, 0.0), share=share)
+    assert (near.finding, near.is_trouble) == (Finding.MEASURED, False)
+    assert near.sentence == (
+        "Measured after epoch 2: close to the ground truth; the median score is 1.5 times that of"
+        " ground truth against itself."
+    )
+    assert judged(2, error=Score(name="error", value=0.07)).sentence == (
         "Measured after epoch 2: error 0.07."
     )
+    numbers = epochs(*[{"energy_response": 1.0}] * 9)
+    assert judged(9, error=share).sentence.endswith("; the end was not measured.")
+    assert judged(2, error=share).finding is Finding.NONE, "it has expired"
+
+
+def test_the_worst_of_several_evaluations_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = (Metric("near_error", "error", "error", better="lower"),)
+    nearness = replace(evaluation(QUALITY), name="nearness", scores=declared, verdict="")
+    monkeypatch.setitem(evaluations(), "nearness", nearness)  # type: ignore[arg-type]
+    numbers, good = epochs(FINE, FINE, FINE), answer(0.95, **rarest(0.8), **copies(0.02))
+    for error, finding in ((4.2, Finding.UNLIKE), (0.1, Finding.HEALTHY)):
+        other = MeasuredAnswer("nearness", 4, {"error": score("error", error, 0.1)})
+        assert verdict.verdict(SPEC, numbers, [good, other]).finding is finding
+    unknown = MeasuredAnswer("of_another_version", 4, {"error": score("error", 9.0, 0.1)})
+    assert verdict.verdict(SPEC, numbers, [good, unknown]).finding is Finding.HEALTHY
 
 
 def test_scores_that_are_no_probabilities_are_not_judged() -> None:
@@ -381,7 +411,7 @@ ALIKE = (COLLAPSED, HARDLY)
 KINDS: tuple[Scores, ...] = (FINE, COLLAPSED, WINS, NEARLY_WINS, FOOLED)
 
 
-def over_time(scores: Iterable[Scores], *quality: MeasuredQuality) -> list[Verdict]:
+def over_time(scores: Iterable[Scores], *quality: MeasuredAnswer) -> list[Verdict]:
     """The verdict after each epoch, as a live page shows it."""
     numbers = epochs(*scores)
     return [
@@ -442,6 +472,6 @@ def test_the_document_shows_the_verdict_that_its_numbers_give(generator: str) ->
         name: score(name, value, real[name], 0.0, noise[name])
         for name, value in rows[generator].scores.items()
     }
-    judged = verdict.of_images(MeasuredQuality(1, scores))
+    judged = verdict.of_answer(MeasuredAnswer(QUALITY, 1, scores))
     assert judged is not None
     assert judged.finding.value == rows[generator].finding

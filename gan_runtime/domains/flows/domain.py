@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gan_runtime.catalog.domain import Domain, Preparation
+from gan_runtime.catalog.domain import Domain
 from gan_runtime.catalog.entries import Preset, PublishedTimes, Renderer, TrainingTime
-from gan_runtime.domains.flows import entry, facts, fields
+from gan_runtime.catalog.preparation import Preparation
+from gan_runtime.domains.flows import entry, fields
 from gan_runtime.domains.flows.preparation_options import (
     FlowOptions,
     SmallFlowOptions,
@@ -112,7 +113,6 @@ DOMAIN = Domain(
     },
     presets=PRESETS,
     evaluations=("gan_runtime.domains.flows.evaluation:ROLLOUT",),
-    facts={"rollout": facts.FACTS},
     first_rows="gan_runtime.domains.flows.pictures:first_rows",
     nouns={fields.REYNOLDS: "frame"},
     describe=fields.describe,

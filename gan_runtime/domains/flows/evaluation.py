@@ -11,10 +11,11 @@ from pydantic import field_validator
 from gan_runtime.base.errors import FieldError, GanRuntimeError, JobError, SpecError
 from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.base.options import OptionRecord, option
-from gan_runtime.catalog.domain import Evaluation
 from gan_runtime.catalog.entries import Options, WorkloadEntry
+from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.data import prepared
 from gan_runtime.domains.flows import films
+from gan_runtime.domains.flows.facts import FACTS
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.score_metrics import BY_NAME, METRICS, RolloutScore
 from gan_runtime.engines.tile_grid import Blend
@@ -217,8 +218,9 @@ ROLLOUT = Evaluation(
     usual=usual,
     check=check,
     scores=METRICS,
+    facts=FACTS,
+    page="dashboard.domains.flows.page:PAGE",
     work="gan_runtime.domains.flows.rollout:iterate",
-    aliases=("flow",),
     report="gan_runtime.domains.flows.evaluation:report",
     earlier_jobs=("iterate",),
     busy="the model of run {run_id} is in a rollout",

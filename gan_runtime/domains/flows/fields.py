@@ -8,13 +8,11 @@ frames to values is in domains/flows/lattice.py, which needs NumPy; the catalog 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import SOURCE, TARGET, Field, Fields, needed
-
-if TYPE_CHECKING:
-    from gan_runtime.domains.flows.entry import Pix2pixOptions
+from gan_runtime.domains.flows.options import LEAST_TILE, MOST_TILE, Pix2pixOptions
 
 # optional, (count, height, width, channels of the target): the frames after the target, in order
 LATER = "later"
@@ -65,7 +63,6 @@ def describe(fields: Fields) -> str:
 
 # ---- fields of Pix2Pix ---------------------------------------------------------------------------
 
-LEAST_TILE, MOST_TILE = 16, 512
 ADVICE = "use data set karman, or paired images"
 
 

@@ -23,7 +23,8 @@ import keras
 from keras import layers, ops
 
 from gan_runtime.base.fields import SOURCE, TARGET, Fields
-from gan_runtime.domains.flows.entry import DROPPED_BLOCKS, KERNEL, Flip, Pix2pixOptions, plan
+from gan_runtime.domains.flows.entry import plan
+from gan_runtime.domains.flows.options import DROPPED_BLOCKS, KERNEL, Flip, Pix2pixOptions
 from gan_runtime.workloads.contract import Tensor
 from gan_runtime.workloads.layers import (
     BatchNorm,

@@ -10,7 +10,7 @@ from pydantic import field_validator
 
 from gan_runtime.base.errors import FieldError
 from gan_runtime.base.options import OptionRecord, option
-from gan_runtime.catalog.domain import Promised
+from gan_runtime.catalog.preparation import Promised
 from gan_runtime.domains.flows.fields import DIAMETER, HEIGHT, WIDTH, flow_fields
 
 Obstacle = Literal["square", "circle"]

@@ -14,7 +14,6 @@ from typing import Literal
 from gan_runtime.base.fields import GENERATED, SOURCE, TARGET
 from gan_runtime.base.metrics import LOSSES, NOT_DRAWN, Better, Metric, Network, Panel, Role
 from gan_runtime.base.metrics import SCORES as SCORES_PANEL
-from gan_runtime.catalog.domain import PRETRAINED_METRICS
 from gan_runtime.catalog.entries import Judgement, Picture
 
 MEASURED = "flow"  # prefix of the scores among the numbers of a run (view `numbers`)
@@ -236,7 +235,6 @@ _EPOCH = (
 WORKLOAD_METRICS = (
     *_TRAINING,
     *(replace(metric, per_epoch=True) for metric in _EPOCH),
-    *PRETRAINED_METRICS,
     *METRICS,
 )
 PANELS = (

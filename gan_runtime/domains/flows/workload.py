@@ -17,9 +17,9 @@ from keras import ops
 from numpy.typing import NDArray
 
 from gan_runtime.base.fields import GENERATED, SOURCE, TARGET, Fields
-from gan_runtime.domains.flows.entry import Pix2pixOptions
 from gan_runtime.domains.flows.fields import LATER
 from gan_runtime.domains.flows.networks import cut, discriminator, flipped, generator
+from gan_runtime.domains.flows.options import Pix2pixOptions
 from gan_runtime.workloads.contract import (
     Arrays,
     Batch,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gan_runtime.catalog.domain import HDF5_SUFFIXES, Domain, Preparation, PublishedScore
+from gan_runtime.catalog.domain import Domain
 from gan_runtime.catalog.entries import (
     CompiledEpoch,
     CompiledMachine,
@@ -14,7 +14,9 @@ from gan_runtime.catalog.entries import (
     PublishedScaling,
     Renderer,
 )
-from gan_runtime.domains.showers import entry, facts
+from gan_runtime.catalog.evaluation import PublishedScore
+from gan_runtime.catalog.preparation import HDF5_SUFFIXES, Preparation
+from gan_runtime.domains.showers import entry
 from gan_runtime.domains.showers.preparation_options import (
     AuthorsOptions,
     CaloChallengeOptions,
@@ -212,7 +214,6 @@ DOMAIN = Domain(
     presets=PRESETS,
     evaluations=("gan_runtime.domains.showers.evaluation:PHYSICS",),
     jobs=("gan_runtime.domains.showers.evaluation",),
-    facts={"physics": facts.FACTS},
     first_rows="gan_runtime.domains.showers.pictures:first_rows",
     examples=("showers",),
     compiled_epoch=COMPILED_EPOCH,

@@ -20,11 +20,12 @@ from gan_runtime.base.errors import (
 )
 from gan_runtime.base.fields import Fields
 from gan_runtime.base.options import OptionRecord, option
-from gan_runtime.catalog.domain import Evaluation
 from gan_runtime.catalog.entries import Options, WorkloadEntry
+from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.data import loading
 from gan_runtime.domains.showers.domain import PUBLISHED_SCORES
 from gan_runtime.domains.showers.entry import ANGLE, ANGLES_DEG, ENERGIES_GEV, ENERGY, SHOWERS
+from gan_runtime.domains.showers.facts import FACTS
 from gan_runtime.domains.showers.score_metrics import METRICS, SCORES, ShowerScore, value_words
 from gan_runtime.evaluation.catalog import EvaluationReport, TextTable
 from gan_runtime.jobs import job_queue
@@ -131,8 +132,9 @@ PHYSICS = Evaluation(
     check=check,
     scores=METRICS,
     published=PUBLISHED_SCORES,
+    facts=FACTS,
+    page="dashboard.domains.showers.page:PAGE",
     work="gan_runtime.domains.showers.measurement:measure",
-    aliases=("physics",),
     report="gan_runtime.domains.showers.evaluation:report",
     files={"submission": SUBMISSION_FILE},
     earlier_jobs=("measure_physics",),

@@ -44,7 +44,7 @@ from gan_runtime.domains.showers.simulation import GRIDS, incidence, simulate_eq
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.engines.inputs import HostNoise, drawn_inputs, host_values
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject
-from gan_runtime.jobs.job import Task
+from gan_runtime.jobs.process import Task
 from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.run_folder import write_whole
 from gan_runtime.training import inference

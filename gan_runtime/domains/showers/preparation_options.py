@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from gan_runtime.base.errors import FieldError
 from gan_runtime.base.options import OptionRecord, option
-from gan_runtime.catalog.domain import Promised
+from gan_runtime.catalog.preparation import Promised
 from gan_runtime.domains.showers.entry import cells_along, shower_fields
 
 Grid = Literal["full", "tiny"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gan_runtime import catalog
 from gan_runtime.catalog import pairs
-from gan_runtime.catalog.domain import DEFINING_FACTS
+from gan_runtime.catalog.evaluations import defining_facts
 from gan_runtime.store.queries.metrics import DEVICES, among, declared_of
 from gan_runtime.store.store import Store
 
@@ -149,12 +149,13 @@ class ArrayRow:
 
 
 # Of each run the first declared number that is measured; of each epoch, by the rule of the view
-# `numbers`, the answer of highest precedence, then the newest. $runs: NULL for all runs.
+# `numbers`, the answer of highest precedence, then the newest. $runs: NULL for all runs;
+# $defining: the facts on which scores depend.
 _MEASURED_QUALITY = f"""
     WITH scores AS (
-        SELECT a.run_id, m.metric, better, a.epoch, a.step, value, low, high, floor, ceiling,
-            precedence, a.place, coalesce(facts->>'warning', '') AS warning,
-            [{", ".join(f"facts->>'{name}'" for name in DEFINING_FACTS)}] AS definition
+        SELECT a.run_id, evaluation, m.metric, better, a.epoch, a.step, value, low, high, floor,
+            ceiling, precedence, a.place, coalesce(facts->>'warning', '') AS warning,
+            [facts->>name FOR name IN $defining] AS definition
         FROM ingest.newest_evaluations a JOIN ingest.evaluation_scores s
             USING (run_id, evaluation, key, place)
         JOIN (SELECT run_id, spec->>'workload' AS workload FROM ingest.created) c USING (run_id)
@@ -170,7 +171,7 @@ _MEASURED_QUALITY = f"""
         SELECT run_id, step, sum(seconds) OVER (PARTITION BY run_id ORDER BY step) AS wall_s
         FROM ingest.epochs
     )
-    SELECT a.run_id, metric, better, epoch, a.step, value, low, high, floor, ceiling,
+    SELECT a.run_id, evaluation, metric, better, epoch, a.step, value, low, high, floor, ceiling,
         coalesce(wall_s, 0.0) AS wall_s, coalesce(wall_s, 0.0) * devices AS device_s, warning,
         definition = last(definition ORDER BY a.place) OVER (PARTITION BY a.run_id) AS is_current
     FROM answers a ASOF LEFT JOIN times t ON a.run_id = t.run_id AND a.step >= t.step
@@ -252,12 +253,12 @@ def qualities(store: Store, run_ids: list[str]) -> pd.DataFrame:
     """The measured quality of runs, one row per measured epoch, earliest first: the first declared
     metric with the role measured_quality that a run has.
 
-    Columns: run_id, metric, better, epoch, step, value, low, high (95%; NaN where unknown), floor,
-    ceiling, wall_s (training seconds until then), device_s (those times devices), warning (about
-    the score; "" without), is_current (comparable with the newest: the same network and
-    protocol). Empty before the first.
+    Columns: run_id, evaluation, metric, better, epoch, step, value, low, high (95%; NaN where
+    unknown), floor, ceiling, wall_s (training seconds until then), device_s (those times devices),
+    warning (about the score; "" without), is_current (comparable with the newest: the same network
+    and protocol). Empty before the first.
     """
-    return store.frame(f"{_MEASURED_QUALITY} ORDER BY run_id, epoch", {"runs": run_ids})
+    return store.frame(f"{_MEASURED_QUALITY} ORDER BY run_id, epoch", _of_runs(run_ids))
 
 
 def best_qualities(store: Store) -> pd.DataFrame:
@@ -270,9 +271,13 @@ def best_qualities(store: Store) -> pd.DataFrame:
         QUALIFY row_number() OVER (PARTITION BY run_id
             ORDER BY CASE better WHEN 'higher' THEN -value ELSE value END, epoch) = 1
         """,
-        {"runs": None},
+        _of_runs(None),
     )
     return frame.set_index("run_id")
+
+
+def _of_runs(run_ids: list[str] | None) -> dict[str, list[str] | None]:
+    return {"runs": run_ids, "defining": list(defining_facts())}
 
 
 def is_being_evaluated(store: Store, run_id: str, evaluation: str) -> bool:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from gan_runtime.base.errors import UnknownRunError, quoted
 from gan_runtime.catalog import declarations
-from gan_runtime.catalog.domain import QUALITY
 from gan_runtime.records.answer import Score
 from gan_runtime.records.journal import ACTIVE, ENDED
 from gan_runtime.records.states import Reason, Status
@@ -22,8 +20,7 @@ from gan_runtime.training import verdict
 from gan_runtime.training.verdict import (
     AGREEING,
     EpochNumbers,
-    MeasuredQuality,
-    OtherAnswer,
+    MeasuredAnswer,
     Verdict,
 )
 
@@ -249,14 +246,13 @@ def verdicts(store: Store, run_ids: tuple[str, ...]) -> dict[str, Verdict]:
     specs = {run_id: json.loads(spec) for run_id, _, spec in rows}
     workloads = {str(spec.get("workload", "")) for spec in specs.values()}
     epochs = _last_epochs(store, condition, workloads)
-    quality, others = _last_quality(store, condition), _last_others(store, condition, specs)
+    answers = _last_answers(store, condition)
     return {
         run_id: verdict.verdict(
             _limits(specs[run_id]),
             epochs.get(run_id, []),
-            quality.get(run_id, []),
+            answers.get(run_id, []),
             is_over=status in ENDED,
-            other=others.get(run_id),
         )
         for run_id, status, _ in rows
     }
@@ -293,57 +289,29 @@ def _last_epochs(
     return epochs
 
 
-def _last_quality(store: Store, condition: str) -> dict[str, list[MeasuredQuality]]:
-    """run_id → the quality answers of its last measured epochs, earliest first."""
-    rows = store.rows(
-        f"""
-        SELECT run_id, epoch, score, value, low, high, floor, ceiling
-        FROM evaluation_scores JOIN evaluations e USING (run_id, evaluation, key, epoch, step)
-        WHERE {condition} AND evaluation = $quality AND list_contains($scores, score)
-        QUALIFY row_number() OVER (PARTITION BY run_id, epoch, score ORDER BY e.precedence DESC,
-            e.measured_at DESC) = 1
-            AND epoch > max(epoch) OVER (PARTITION BY run_id) - $epochs
-        ORDER BY run_id, epoch
-        """,
-        {"quality": QUALITY, "scores": list(verdict.QUALITY_SCORES), "epochs": AGREEING},
-    )
-    answers: dict[str, dict[int, dict[str, Score]]] = {}
-    for run_id, epoch, name, value, low, high, floor, ceiling in rows:
-        score = Score(name=name, value=value, low=low, high=high, floor=floor, ceiling=ceiling)
-        answers.setdefault(run_id, {}).setdefault(epoch, {})[name] = score
-    return {
-        run_id: [MeasuredQuality(epoch, scores) for epoch, scores in of_run.items()]
-        for run_id, of_run in answers.items()
-    }
-
-
-def _last_others(
-    store: Store, condition: str, specs: Mapping[str, Mapping[str, object]]
-) -> dict[str, OtherAnswer]:
-    """run_id → the newest answer, of the last epoch, of an evaluation whose scores are numbers of
-    the run, except that of images.
+def _last_answers(store: Store, condition: str) -> dict[str, list[MeasuredAnswer]]:
+    """run_id → the answers of its last epochs that an evaluation measured, earliest first. Only of
+    evaluations whose scores are numbers of runs.
     """
     rows = store.rows(
         f"""
-        SELECT run_id, epoch, metric_prefix || score, score, value, error, floor, floor_error
+        SELECT run_id, evaluation, epoch, score, value, error, low, high, floor, floor_error,
+            ceiling
         FROM evaluation_scores JOIN evaluations e USING (run_id, evaluation, key, epoch, step)
-        WHERE {condition} AND evaluation <> $quality AND metric_prefix <> '' AND isfinite(value)
-        QUALIFY rank() OVER (PARTITION BY run_id ORDER BY epoch DESC, e.precedence DESC,
-            e.measured_at DESC) = 1
+        WHERE {condition} AND metric_prefix <> ''
+        QUALIFY row_number() OVER (PARTITION BY run_id, evaluation, epoch, score
+                ORDER BY e.precedence DESC, e.measured_at DESC) = 1
+            AND epoch > max(epoch) OVER (PARTITION BY run_id, evaluation) - $epochs
+        ORDER BY run_id, epoch
         """,
-        {"quality": QUALITY},
+        {"epochs": AGREEING},
     )
-    numbers = ("value", "error", "floor", "floor_error")
-    epochs: dict[str, int] = {}
-    scores: dict[str, dict[str, Score]] = {}
-    for run_id, epoch, metric, name, *values in rows:
-        epochs[run_id] = epoch
-        score = Score(name=name, **dict(zip(numbers, values, strict=True)))
-        scores.setdefault(run_id, {})[metric] = score
-    answers = {}
-    for run_id, of_run in scores.items():
-        declared = declarations.of(str(specs[run_id].get("workload", ""))).metrics
-        known = {metric: of_run[metric.name] for metric in declared if metric.name in of_run}
-        if known:
-            answers[run_id] = OtherAnswer(epochs[run_id], known)
+    names = ("value", "error", "low", "high", "floor", "floor_error", "ceiling")
+    scores: dict[tuple[str, str, int], dict[str, Score]] = {}
+    for run_id, evaluation, epoch, name, *values in rows:
+        score = Score(name=name, **dict(zip(names, values, strict=True)))
+        scores.setdefault((run_id, evaluation, epoch), {})[name] = score
+    answers: dict[str, list[MeasuredAnswer]] = {}
+    for (run_id, evaluation, epoch), of_answer in scores.items():
+        answers.setdefault(run_id, []).append(MeasuredAnswer(evaluation, epoch, of_answer))
     return answers

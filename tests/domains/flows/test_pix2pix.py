@@ -11,8 +11,9 @@ from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.fields import SOURCE, TARGET, Fields, pair_fields
 from gan_runtime.base.fields import pictures as picture_field
 from gan_runtime.domains.flows import workload
-from gan_runtime.domains.flows.entry import ENTRY, Pix2pixOptions, halvings, patch_pixels, plan
+from gan_runtime.domains.flows.entry import ENTRY, halvings, patch_pixels, plan
 from gan_runtime.domains.flows.fields import LATER, fitted, flow_fields, reads
+from gan_runtime.domains.flows.options import Pix2pixOptions
 from gan_runtime.spec import RunSpec
 
 pytestmark = pytest.mark.usefixtures("cores", "plain_float32")

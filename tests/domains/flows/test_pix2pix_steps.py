@@ -10,11 +10,12 @@ import pytest
 
 from gan_runtime import pictures
 from gan_runtime.base.fields import SOURCE, TARGET
-from gan_runtime.catalog.domain import PRETRAINED_METRICS
 from gan_runtime.domains.flows import score_metrics, workload
-from gan_runtime.domains.flows.entry import ENTRY, Pix2pixOptions
+from gan_runtime.domains.flows.entry import ENTRY
 from gan_runtime.domains.flows.fields import LATER
+from gan_runtime.domains.flows.options import Pix2pixOptions
 from gan_runtime.engines.inputs import HostNoise, host_values
+from gan_runtime.evaluation.quality_scores import QUALITY_METRICS
 from gan_runtime.workloads.contract import Forward
 from gan_runtime.workloads.step_context import step_scope
 from tests.support.engines.small_frames import small_flows, small_pairs
@@ -274,7 +275,7 @@ def test_judge_returns_cataloged_values_in_range() -> None:
     assert set(judged.values) == {judgement.name for judgement in ENTRY.judgements}
     scalars = {name: float(value) for name, value in judged.scalars.items()}
     declared = {metric.name for metric in ENTRY.metrics if metric.per_epoch}
-    of_jobs = {metric.name for metric in (*PRETRAINED_METRICS, *score_metrics.METRICS)}
+    of_jobs = {metric.name for metric in (*QUALITY_METRICS, *score_metrics.METRICS)}
     assert set(scalars) == declared - of_jobs
     source, target = (np.asarray(inputs[name]) for name in (SOURCE, TARGET))
     assert np.array_equal(source[1], rows[SOURCE][1, :, 4:])

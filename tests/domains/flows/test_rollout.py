@@ -28,7 +28,7 @@ from gan_runtime.engines.tiles import COMPILE, EXECUTE, STAGES, Stopwatch
 from gan_runtime.evaluation.jobs import evaluate
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.jobs.job import Cancelled
+from gan_runtime.jobs.process import Cancelled
 from gan_runtime.records import image_files, journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
@@ -496,7 +496,7 @@ def test_command_prints_scores_with_persistence_and_stage_times(
         journal.append(
             run.earlier_journal("flow"),
             1,
-            *(measured_flows.iteration(way=way) for way in options["ways"]),
+            *(measured_flows.iteration(way=way) for way in options["ways"].split(",")),
         )
         return JobDir(home.jobs / f"iterate-0001-{asked_by.actor.name[:1]}")
 
@@ -505,20 +505,12 @@ def test_command_prints_scores_with_persistence_and_stage_times(
         following, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []}
     )
     command = [
-        "flow",
-        "quick-0001",
-        "--steps",
-        "20",
-        "--way",
-        "map_reduce",
-        "--way",
-        "naive",
-        "--home",
-        str(home.path),
+        *("evaluate", "quick-0001", "rollout", "--home", str(home.path)),
+        *("--set", "steps=20", "--set", "ways=map_reduce,naive"),
     ]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
-    assert requests == [{"steps": 20, "ways": ["map_reduce", "naive"]}]
+    assert requests == [{"steps": "20", "ways": "map_reduce,naive"}]
     assert "quick-0001 after epoch 1 (best), 20 steps of Re 110, map_reduce" in result.output
     assert "0.3000 (persistence)" in result.output
     assert "0.1500" in result.output, "the replay"
@@ -540,7 +532,7 @@ def test_command_accepts_an_epoch_of_stored_weights(
         assert (run_id, name) == ("quick-0001", "rollout")
         requests.append(options)
         record = measured_flows.iteration(epoch=1).model_copy(
-            update={"checkpoint": RolloutOptions(epoch=options["epoch"]).state}
+            update={"checkpoint": RolloutOptions(epoch=int(options["epoch"])).state}
         )
         journal.append(run.earlier_journal("flow"), 1, record)
         return JobDir(home.jobs / f"iterate-0001-{asked_by.actor.name[:1]}")
@@ -549,10 +541,11 @@ def test_command_accepts_an_epoch_of_stored_weights(
     monkeypatch.setattr(
         following, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []}
     )
-    command = ["flow", "quick-0001", "--epoch", "1", "--home", str(home.path)]
+    words = ("evaluate", "quick-0001", "rollout", "--set", "epoch=1")
+    command = [*words, "--home", str(home.path)]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
-    assert requests == [{"epoch": 1}]
+    assert requests == [{"epoch": "1"}]
     assert "quick-0001 after epoch 1 (stored weights), 20 steps" in result.output
 
 

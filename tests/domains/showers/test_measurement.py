@@ -28,7 +28,7 @@ from gan_runtime.domains.showers.scores import ShowerSample
 from gan_runtime.evaluation import jobs
 from gan_runtime.evaluation.jobs import evaluate
 from gan_runtime.jobs.folder import JobDir, JobRequest
-from gan_runtime.jobs.job import Task
+from gan_runtime.jobs.process import Task
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
@@ -287,10 +287,11 @@ def test_command_prints_scores_next_to_their_floor(
 
     monkeypatch.setattr(Commands, "evaluate", measure)
     monkeypatch.setattr(following, "to_its_end", lambda *_: {"epochs": [2], "warnings": []})
-    command = ["physics", "quick-0001", "--showers", "300", "--home", str(home.path)]
+    words = ("evaluate", "quick-0001", "physics", "--set", "showers=300")
+    command = [*words, "--home", str(home.path)]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
-    assert requests == [("quick-0001", "physics", {"showers": 300})]
+    assert requests == [("quick-0001", "physics", {"showers": "300"})]
     assert "quick-0001 after epoch 2 (best), 150 showers:" in result.output
     lines = [line.split("  ") for line in result.output.splitlines()]
     first = next(

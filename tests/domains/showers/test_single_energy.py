@@ -30,8 +30,8 @@ from gan_runtime.domains.showers.evaluation import (
 from gan_runtime.domains.showers.features import values_of
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.folder import JobDir, JobRequest
-from gan_runtime.jobs.job import End, Task
+from gan_runtime.jobs.folder import End, JobDir, JobRequest
+from gan_runtime.jobs.process import Task
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints

@@ -44,7 +44,7 @@ def test_karman_preset_trains_and_rolls_out_with_clicks_alone(
     expect(page.get_by_text("The only epoch is done")).to_be_visible(timeout=SLOW_MS)
     expect(chart(page, "Generator and discriminator loss")).to_be_visible()
 
-    page.goto(f"{dashboard.address}/flow?runs={run_id}")
+    page.goto(f"{dashboard.address}/run?run={run_id}&tab=evaluation")
     settled(page)
     page.get_by_role("button", name="Run rollout").click(
         timeout=SLOW_MS

@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 
 from dashboard.run.overview import BEING_MEASURED
-from gan_runtime.evaluation.jobs import MEASURE_VARIABLE
+from gan_runtime.evaluation.training_requests import SWITCH
 from tests.browser.dashboard_process import Dashboard, open_page
 from tests.browser.launch_page import launch
 
@@ -18,7 +18,7 @@ MEASURED_MS = 240_000  # a classifier is trained first
 def test_quality_appears_after_the_end_of_training(browser: Browser, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    dashboard = Dashboard(home, tmp_path / "dashboard.log", **{MEASURE_VARIABLE: "on"})
+    dashboard = Dashboard(home, tmp_path / "dashboard.log", **{SWITCH: "on"})
     try:
         page = open_page(browser, dashboard.address)
         launch(page, dashboard.address, EPOCHS, replicas=1, workload="Fully connected GAN")

@@ -19,10 +19,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from gan_runtime.catalog.domain import QUALITY_METRICS
 from gan_runtime.data import loading
 from gan_runtime.evaluation import image_classifier, image_features, sample_scores
-from gan_runtime.evaluation.jobs import MEASURE_VARIABLE
+from gan_runtime.evaluation.quality_scores import QUALITY_METRICS
+from gan_runtime.evaluation.training_requests import SWITCH
 from gan_runtime.jobs import job_queue
 from gan_runtime.records.home import Home
 from gan_runtime.store import ingest, queries
@@ -234,7 +234,7 @@ def test_run_is_measured_during_training_and_its_averages_afterward(
     wait_until: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delenv(MEASURE_VARIABLE)  # tests/conftest.py sets it
+    monkeypatch.delenv(SWITCH)  # tests/conftest.py sets it
     assert classifier.accuracy > 0.0  # stored, so the job does not train one
     shutil.copytree(home.path / "classifiers", tmp_path / "classifiers")
     options = (

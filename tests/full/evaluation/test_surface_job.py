@@ -41,7 +41,7 @@ def test_run_with_weight_snapshots_gets_its_loss_surfaces(start: Start, tmp_path
     finished(start, "train", *(part for option in SMALL for part in ("--set", option)))
     assert checkpoints.snapshot_epochs(tmp_path / "runs" / "run-0001" / "snapshots") == [0, 1, 2]
     assert "the loss surfaces of run-0001 are computed" in finished(
-        start, "surface", "run-0001", "--size", "5"
+        start, "evaluate", "run-0001", "loss_surface", "--set", "size=5"
     )
 
     store = ingest.store_of(Home(tmp_path))

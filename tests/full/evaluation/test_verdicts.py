@@ -22,7 +22,7 @@ from gan_runtime.evaluation.sample_scores import ImageSample
 from gan_runtime.records.answer import Score
 from gan_runtime.records.home import Home
 from gan_runtime.training import verdict
-from gan_runtime.training.verdict import MeasuredQuality
+from gan_runtime.training.verdict import MeasuredAnswer
 from tests.support.verdict_table import COLUMNS, TOLERANCES, rows_of_document
 
 Images = NDArray[np.float64]  # (N, 28, 28, 1), -1 is black
@@ -117,7 +117,7 @@ def test_verdict_on_known_generators_is_that_of_the_document(
                 floor=floor[score].value,
                 ceiling=ceiling[score].value,
             )
-        judged = verdict.of_images(MeasuredQuality(1, scores))
+        judged = verdict.of_answer(MeasuredAnswer("quality", 1, scores))
         cells = {column: round(scores[column].value, 4) for column in COLUMNS}
         print(name, cells, judged)
         assert judged is not None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gan_runtime.gpu import check as checks
-from gan_runtime.gpu.check import CompiledStep
+from gan_runtime.gpu.compiled_step import CompiledStep
 from gan_runtime.gpu.program import Taps
 from gan_runtime.records.home import Home
 from tests.support.asking import ask

@@ -56,14 +56,18 @@ def test_package_in_the_docs_is_listed_and_trains(tmp_path: Path, packages: Path
         python(tmp_path, "-m", "gan_runtime", "data", "list", "--json", packages=packages)
     )
     assert "spots" in [data_set["data_set"] for data_set in offered]
-    options = [
-        f"--set={choice}"
-        for choice in ("workload=spots_gan", "dataset=spots", "epochs=2", "accelerator=cpu")
-    ]
-    said = python(tmp_path, "-m", "gan_runtime", "train", *options, packages=packages)
-    assert "run-0001 is finished" in said
-    (pictures,) = (tmp_path / "home" / "runs").glob("run-*/samples/*-00002.png")
+    words = ("train", "--preset=spots", "--set=epochs=2", "--set=accelerator=cpu")
+    said = python(tmp_path, "-m", "gan_runtime", *words, packages=packages)
+    assert "spots-0001 is finished" in said
+    (pictures,) = (tmp_path / "home" / "runs").glob("spots-*/samples/*-00002.png")
     assert pictures.stat().st_size > 1_000
+    words = ("evaluate", "spots-0001", "brightness", "--json")
+    measured = json.loads(python(tmp_path, "-m", "gan_runtime", *words, packages=packages))
+    assert [score["name"] for score in measured["scores"]] == ["distance", "mean"]
+    shown = json.loads(
+        python(tmp_path, "-m", "gan_runtime", "show", "spots-0001", "--json", packages=packages)
+    )
+    assert "the median score is" in shown["run"]["verdict"]
 
 
 def test_program_registers_uninstalled_workload_and_data_set(

@@ -116,7 +116,7 @@ from pathlib import Path
 
 import psutil
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.jobs.job import Task
+from gan_runtime.jobs.process import Task
 from gan_runtime.records.home import Home
 from gan_runtime.tpu import check
 

@@ -16,7 +16,7 @@ from PIL import Image, ImageOps
 
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import uploads
-from gan_runtime.jobs.folder import JobDir
+from gan_runtime.jobs.folder import End, JobDir
 from gan_runtime.jobs.image_job import (
     ARRAYS_FILE,
     FILM_FILE,
@@ -24,7 +24,6 @@ from gan_runtime.jobs.image_job import (
     PICTURE_FILE,
     ImageRequest,
 )
-from gan_runtime.jobs.job import End
 from gan_runtime.records.home import Home
 from gan_runtime.records.processes import environment
 from gan_runtime.records.run_folder import RunDir, write_json

@@ -56,13 +56,10 @@ def iterated(home: Home, run: RunDir) -> list[Answer]:
         sys.executable,
         "-m",
         "gan_runtime",
-        "flow",
-        run.run_id,
-        "--home",
-        str(home.path),
-        "--json",
+        *("evaluate", run.run_id, "rollout"),
+        *("--home", str(home.path), "--json"),
+        *("--set", "ways=naive,map_reduce", "--set", "cores=2"),
     ]
-    command += ["--way", "naive", "--way", "map_reduce", "--cores", "2"]
     ended = subprocess.run(
         command,
         env=environment(os.environ),

@@ -14,7 +14,7 @@ from gan_runtime.engines.jax.tiles import JaxTileProgram, split
 from gan_runtime.engines.tiles import TiledTranslator
 from gan_runtime.evaluation.jobs import evaluate
 from gan_runtime.jobs.folder import JobDir, JobRequest
-from gan_runtime.jobs.job import Task
+from gan_runtime.jobs.process import Task
 from gan_runtime.records.home import Home
 from tests.support.engines import tile_places, toy_translator
 

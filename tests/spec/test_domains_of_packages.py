@@ -1,0 +1,103 @@
+"""An installed package brings a domain with all that the project's own domains bring."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.sources import ROOT
+
+MODULE = """
+from gan_runtime import catalog
+from gan_runtime.base.metrics import Metric
+from gan_runtime.base.options import OptionRecord
+from gan_runtime.catalog import pairs
+from gan_runtime.catalog.domain import Domain
+from gan_runtime.catalog.entries import Preset, Renderer, Size
+from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.catalog.preparation import Preparation
+
+class NoOptions(OptionRecord):
+    pass
+
+BRIGHTNESS = Evaluation(
+    "brightness", "Brightness", "How bright images are.", "Measure", NoOptions,
+    lambda _entry, _options, _fields: "",
+    (Metric("brightness_error", "Error of the brightness", "Error", better="lower"),),
+    work="stars:measure", verdict="stars:verdict",
+)
+DOMAIN = Domain(
+    "stars", "Stars",
+    workloads={"star_gan": pairs.entry(
+        title="Stars", summary="", source="", module="gan_runtime.workloads.mlp_gan",
+        options=pairs.PairOptions, pictures=(), reads=pairs.reads_digits,
+        size=lambda _options, _fields: Size(1, 1),
+    )},
+    preparations={"sky": Preparation("Sky", "Simulated stars.", maker="stars")},
+    renderers={"constellation": Renderer(("images",), "stars:draw")},
+    presets={"stars": Preset("Stars", "A small GAN.", {"workload": "star_gan"})},
+    evaluations=("stars:BRIGHTNESS",),
+)
+
+def verdict(answer):
+    from gan_runtime.training.verdict import AnswerVerdict, Finding
+    return AnswerVerdict(Finding.UNLIKE, "all stars are dark", answer.epoch)
+"""
+POINTS = "[gan_runtime.domains]\nstars = stars:DOMAIN\n"
+READ = """
+import json
+from gan_runtime import catalog, pictures
+from gan_runtime.catalog import declarations
+from gan_runtime.catalog.evaluations import evaluations
+from gan_runtime.data.preparations import PREPARATIONS
+from gan_runtime.spec.presets import PRESETS
+from gan_runtime.training import verdict
+said = verdict.of_answer(verdict.MeasuredAnswer("brightness", 3, {}))
+print(json.dumps({
+    "tables": [
+        name in table for name, table in (
+            ("star_gan", catalog.WORKLOADS), ("sky", PREPARATIONS), ("stars", PRESETS),
+            ("constellation", pictures.RENDERERS), ("brightness", evaluations()),
+        )
+    ],
+    "number": declarations.of("star_gan").table()["brightness_error"].title,
+    "verdict": said.sentence(),
+}))
+"""
+
+
+def installed(folder: Path, name: str, module: str, points: str) -> dict[str, str]:
+    """The environment of a process in which this package is installed."""
+    (folder / f"{name}.py").write_text(module, encoding="utf-8")
+    package = folder / f"{name}-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\n", encoding="utf-8")
+    (package / "entry_points.txt").write_text(points, encoding="utf-8")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
+
+
+def output(code: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+
+
+def test_a_package_brings_a_domain(tmp_path: Path) -> None:
+    environment = installed(
+        tmp_path, "stars", MODULE, "[gan_runtime.domains]\nstars = stars:DOMAIN\n"
+    )
+    assert json.loads(output(READ, environment).stdout) == {
+        "tables": [True] * 5,
+        "number": "Error of the brightness",
+        "verdict": "Unlike the data after epoch 3: all stars are dark.",
+    }
+
+
+def test_a_broken_domain_of_a_package_is_skipped(tmp_path: Path) -> None:
+    environment = installed(tmp_path, "stars", "raise OSError('no sky')", POINTS)
+    process = output("from gan_runtime import catalog; print(*catalog.WORKLOADS)", environment)
+    assert "shower_3dgan" in process.stdout
+    assert "stars of gan_runtime.domains is skipped" in process.stderr
