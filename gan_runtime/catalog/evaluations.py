@@ -4,16 +4,18 @@ but the modules of evaluations, so it is separate from the declaration.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from functools import cache
 
-from gan_runtime.base.errors import JobError, quoted
+from gan_runtime.base.errors import JobError, PackageError, quoted
 from gan_runtime.base.importing import loaded
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog.domain import DOMAINS
 from gan_runtime.catalog.evaluation import Evaluation
-from gan_runtime.catalog.table import Table
+from gan_runtime.catalog.table import Table, declared
 
+log = logging.getLogger("gan_runtime")
 # docs/adding-an-evaluation.md adds one.
 CORE: tuple[str, ...] = (
     # "module:NAME" of each evaluation
@@ -25,9 +27,23 @@ CORE: tuple[str, ...] = (
 @cache
 def evaluations() -> Mapping[str, Evaluation]:
     """Every evaluation by its name, the core's first."""
-    places = (*CORE, *(place for domain in DOMAINS.values() for place in domain.evaluations))
-    declared: dict[str, Evaluation] = {row.name: row for row in map(loaded, places)}
-    return Table(declared, "gan_runtime.evaluations", Evaluation)
+    core: tuple[Evaluation, ...] = tuple(map(loaded, CORE))
+    rows = (*core, *(row for domain in DOMAINS for row in _of_domain(domain)))
+    return Table({row.name: row for row in rows}, "gan_runtime.evaluations", Evaluation)
+
+
+@cache
+def _of_domain(domain: str) -> tuple[Evaluation, ...]:
+    """The evaluations of a domain. An unusable one of a package is skipped with a warning in the
+    log.
+    """
+    rows: list[Evaluation] = []
+    for place in DOMAINS[domain].evaluations:
+        try:
+            rows.append(declared(place, Evaluation))
+        except PackageError as error:
+            log.warning("an evaluation of %s is skipped: %s", domain, error)
+    return tuple(rows)
 
 
 def evaluation(name: str) -> Evaluation:
@@ -43,20 +59,20 @@ def scores_of(workload: str) -> tuple[Metric, ...]:
     belong to no domain.
     """
     elsewhere = {
-        loaded(place).name
-        for domain in DOMAINS.values()
-        for place in domain.evaluations
+        row.name
+        for name, domain in DOMAINS.items()
         if workload not in domain.workloads
+        for row in _of_domain(name)
     }
     return tuple(
         metric
-        for name, declared in evaluations().items()
-        if name not in elsewhere
-        for metric in declared.scores
+        for row in evaluations().values()
+        if row.name not in elsewhere
+        for metric in row.scores
     )
 
 
 def defining_facts() -> tuple[str, ...]:
     """The facts on which scores of any evaluation depend."""
-    names = (name for declared in evaluations().values() for name in declared.defining_facts)
+    names = (name for row in evaluations().values() for name in row.defining_facts)
     return tuple(dict.fromkeys(names))

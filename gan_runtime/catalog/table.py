@@ -75,20 +75,7 @@ class Table(MutableMapping[str, Row]):
                 f"{quoted(point.name)} is not a valid name: use up to 40 small letters, digits and"
                 " '_', such as my_gan."
             )
-        try:
-            row = point.load()
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # importing a package can raise anything, and can exit
-            raise PackageError(
-                f"{quoted(point.value)} cannot be loaded ({type(error).__name__}: {error}): "
-                'name a module and what it declares, such as "my_package.entry:ENTRY".'
-            ) from error
-        if not isinstance(row, self._kind):
-            raise PackageError(
-                f"{quoted(point.value)} is a {type(row).__name__}: declare a {self._kind.__name__}."
-            )
-        return row
+        return declared(point.value, self._kind)
 
     def __getitem__(self, name: str) -> Row:
         self._complete()
@@ -108,6 +95,22 @@ class Table(MutableMapping[str, Row]):
     def __len__(self) -> int:
         self._complete()
         return len(self._rows)
+
+
+def declared(place: str, kind: type[Row]) -> Row:
+    """The row of this class at "module:NAME" of a package. Raises PackageError."""
+    try:
+        row = EntryPoint("", place, "").load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # importing a package can raise anything, and can exit
+        raise PackageError(
+            f"{quoted(place)} cannot be loaded ({type(error).__name__}: {error}): name a module and"
+            ' what it declares, such as "my_package.entry:ENTRY".'
+        ) from error
+    if not isinstance(row, kind):
+        raise PackageError(f"{quoted(place)} is a {type(row).__name__}: declare a {kind.__name__}.")
+    return row
 
 
 def _make_importable(module: str) -> None:

@@ -13,6 +13,7 @@ is.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from gan_runtime.training import alarms, likeness
 from gan_runtime.training.alarms import FIRST_EPOCH, AlarmLimits
 from gan_runtime.training.likeness import LIKENESS, Comparison
 
+log = logging.getLogger("gan_runtime")
 AGREEING = 3  # epochs
 WINNING = 0.05  # mean scores: D wins if it scores generated rows below, real ones above 1 - this
 
@@ -171,13 +173,19 @@ def verdict(
 
 def of_answer(answer: MeasuredAnswer) -> AnswerVerdict | None:
     """What an answer says by the rule of its evaluation; None for an evaluation that this version
-    does not know, or without the scores that the rule needs.
+    does not know, without the scores that the rule needs, or if the rule fails.
     """
     declared = evaluations().get(answer.evaluation)
     if declared is None:
         return None
-    judge: Judge = loaded(declared.verdict) if declared.verdict else partial(_by_floors, declared)
-    return judge(answer)
+    try:
+        judge: Judge = (
+            loaded(declared.verdict) if declared.verdict else partial(_by_floors, declared)
+        )
+        return judge(answer)
+    except Exception:  # the rule of a package can raise anything, and no page must end with it
+        log.exception("the verdict of evaluation %s is left out", declared.name)
+        return None
 
 
 def _by_floors(declared: Evaluation, answer: MeasuredAnswer) -> AnswerVerdict | None:

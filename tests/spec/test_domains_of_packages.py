@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.sources import ROOT
 
 MODULE = """
@@ -86,9 +88,7 @@ def output(code: str, environment: dict[str, str]) -> subprocess.CompletedProces
 
 
 def test_a_package_brings_a_domain(tmp_path: Path) -> None:
-    environment = installed(
-        tmp_path, "stars", MODULE, "[gan_runtime.domains]\nstars = stars:DOMAIN\n"
-    )
+    environment = installed(tmp_path, "stars", MODULE, POINTS)
     assert json.loads(output(READ, environment).stdout) == {
         "tables": [True] * 5,
         "number": "Error of the brightness",
@@ -101,3 +101,22 @@ def test_a_broken_domain_of_a_package_is_skipped(tmp_path: Path) -> None:
     process = output("from gan_runtime import catalog; print(*catalog.WORKLOADS)", environment)
     assert "shower_3dgan" in process.stdout
     assert "stars of gan_runtime.domains is skipped" in process.stderr
+
+
+@pytest.mark.parametrize("place", ["stars:DARKNESS", "stars:NoOptions", "moons:DARKNESS"])
+def test_a_broken_evaluation_of_a_package_is_skipped(tmp_path: Path, place: str) -> None:
+    module = MODULE.replace('("stars:BRIGHTNESS",)', f'("{place}", "stars:BRIGHTNESS")')
+    process = output(READ, installed(tmp_path, "stars", module, POINTS))
+    assert json.loads(process.stdout)["tables"] == [True] * 5
+    assert f"an evaluation of stars is skipped: {place!r}" in process.stderr
+
+
+@pytest.mark.parametrize("rule", ["stars:missing", "moons:verdict", "builtins:len"])
+def test_the_answer_of_an_evaluation_whose_rule_fails_has_no_verdict(
+    tmp_path: Path, rule: str
+) -> None:
+    environment = installed(tmp_path, "stars", MODULE.replace("stars:verdict", rule), POINTS)
+    read = READ.replace("said.sentence()", "said")
+    process = output(read, environment)
+    assert json.loads(process.stdout)["verdict"] is None
+    assert "the verdict of evaluation brightness is left out" in process.stderr
