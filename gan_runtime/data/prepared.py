@@ -6,6 +6,7 @@ a live image.
 from __future__ import annotations
 
 import io
+import logging
 import re
 import shutil
 import time
@@ -35,6 +36,7 @@ from gan_runtime.records import run_files
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import write_whole
 
+log = logging.getLogger("gan_runtime")
 FORMAT = 1
 MANIFEST = "manifest.json"
 FIRST_ROWS = "first-rows.png"
@@ -287,8 +289,12 @@ def png_of_rows(rows: Mapping[str, NDArray[Any]]) -> bytes | None:
 
 
 def _domain_image(drawer: str, rows: Mapping[str, NDArray[Any]]) -> Image.Image | None:
-    """The domain's image of rows. `drawer`: "module:function", or ""."""
-    image: Image.Image | None = loaded(drawer)(rows) if drawer else None
+    """The domain's image of rows; None if it fails. `drawer`: "module:function", or ""."""
+    try:
+        image: Image.Image | None = loaded(drawer)(rows) if drawer else None
+    except Exception:  # of a package; the data set is complete without it
+        log.exception("the first rows are not drawn by %s", drawer)
+        return None
     return image
 
 

@@ -8,6 +8,7 @@ offers `JOBS`.
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cache
@@ -16,10 +17,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from gan_runtime.base.errors import JobError, quoted
+from gan_runtime.base.errors import JobError, PackageError, quoted
 from gan_runtime.catalog.domain import DOMAINS
+from gan_runtime.catalog.table import declared
 from gan_runtime.records.home import Home
 
+log = logging.getLogger("gan_runtime")
 NOTHING_STORED = "nothing was stored"
 ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "-1"}  # so that a job uses no GPU memory of a training
 DECLARING = (
@@ -76,10 +79,17 @@ class Job:
 
 @cache
 def jobs() -> dict[str, Job]:
-    """Every job by its current name and by its names in earlier versions. Loads no framework."""
-    modules = (*DECLARING, *(module for domain in DOMAINS.values() for module in domain.jobs))
-    declared = (job for module in modules for job in importlib.import_module(module).JOBS)
-    return {name: job for job in declared for name in job.names}
+    """Every job by its current name and by its names in earlier versions. Loads no framework.
+    Modules of a package that cannot be loaded are skipped with a warning in the log.
+    """
+    rows: list[Job] = [job for module in DECLARING for job in importlib.import_module(module).JOBS]
+    for name, domain in DOMAINS.items():
+        for module in domain.jobs:
+            try:
+                rows += declared(f"{module}:JOBS", tuple)
+            except PackageError as error:
+                log.warning("jobs of %s are skipped: %s", name, error)
+    return {name: job for job in rows for name in job.names}
 
 
 def job_named(name: str) -> Job:

@@ -120,3 +120,19 @@ def test_the_answer_of_an_evaluation_whose_rule_fails_has_no_verdict(
     process = output(read, environment)
     assert json.loads(process.stdout)["verdict"] is None
     assert "the verdict of evaluation brightness is left out" in process.stderr
+
+
+def test_broken_jobs_and_a_broken_drawing_of_a_domain_are_skipped(tmp_path: Path) -> None:
+    module = MODULE.replace(
+        "evaluations=", 'jobs=("moons",), first_rows="stars:no_sky", evaluations='
+    )
+    read = """
+import numpy as np
+from gan_runtime.data import prepared
+from gan_runtime.jobs.job import jobs
+print("brightness" in jobs(), prepared.png_of_rows({"sky": np.zeros((1, 2, 2))}))
+"""
+    process = output(read, installed(tmp_path, "stars", module, POINTS))
+    assert process.stdout == "True None\n"
+    assert "jobs of stars are skipped: 'moons:JOBS' cannot be loaded" in process.stderr
+    assert "the first rows are not drawn by stars:no_sky" in process.stderr
