@@ -50,7 +50,7 @@ def test_study_is_queued_watched_and_read(browser: Browser, dashboard: Dashboard
     page.get_by_role("link", name="Compare 2 runs").click()
     expect(page).to_have_url(re.compile(r"/compare\?runs=batch-size-0002"))
     expect(page.get_by_text("What differs")).to_be_visible()
-    page.goto(f"{dashboard.address}/paper")
+    page.goto(f"{dashboard.address}/studies?tab=paper")
     settled(page)
     expect(page.get_by_text("Fig. 5 · Training time by batch size")).to_be_visible()
     expect(
