@@ -4,14 +4,16 @@ it.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from dashboard import palette, run_selection
-from gan_runtime.base.importing import loaded
+from gan_runtime.base.errors import PackageError
 from gan_runtime.base.metrics import Metric, of_score
+from gan_runtime.catalog import table
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.catalog.evaluations import evaluations
 from gan_runtime.commands.runtime import Runtime
@@ -22,6 +24,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.store.store import Store
 
+log = logging.getLogger("gan_runtime")
 Scores = dict[str, Score]
 Identity = tuple[str, str]  # run and key of an answer
 MOST_ANSWERS, MOST_HEADLINES = 4, 5
@@ -155,10 +158,14 @@ class DomainPage:
 
 
 def page_of(declared: Evaluation) -> DomainPage:
-    """What an evaluation adds to its page; if nothing, keys distinguish its answers."""
+    """What an evaluation adds to its page; if nothing, or if that of a package cannot be loaded,
+    keys distinguish its answers.
+    """
     if declared.page:
-        page: DomainPage = loaded(declared.page)
-        return page
+        try:
+            return table.declared(declared.page, DomainPage)
+        except PackageError as error:
+            log.warning("the page of evaluation %s is the usual one: %s", declared.name, error)
     names = tuple(metric.name for metric in declared.scores)
     return DomainPage(
         tabs=(),

@@ -97,7 +97,7 @@ def quality(store: Store, run_id: str) -> Table:
 
 
 def cautions(store: Store, run_id: str) -> str:
-    """As `answers.cautions`, for the measured quality of a run."""
+    """As `answers.cautions`, for all evaluations of a run."""
     return answers.cautions(queries.evaluations(store, [run_id]))
 
 

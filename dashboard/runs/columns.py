@@ -14,7 +14,7 @@ from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declarations
 from gan_runtime.catalog.declarations import Declarations
-from gan_runtime.catalog.evaluations import evaluation
+from gan_runtime.catalog.evaluations import caution_of
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.supervision.maintenance import Space
 
@@ -113,7 +113,7 @@ def _range(metric: Metric, row: Mapping[Hashable, Any], is_mixed: bool) -> str:
     between = (
         " to ".join(metric.in_words(row[end]) for end in ("low", "high")) if has_interval else ""
     )
-    cause = evaluation(row["evaluation"]).caution if row["warning"] else ""
+    cause = caution_of(row["evaluation"]) if row["warning"] else ""
     score = metric.title if is_mixed else ""
     return ", ".join(filter(None, [cause, score, between, f"epoch {row['epoch']:.0f}"]))
 

@@ -269,10 +269,11 @@ def table(
 
 
 def of_score(declared: Collection[Metric], score: str) -> Metric | None:
-    """The declaration of a stored score: under its name, or with a prefix, as sharpness_ratio."""
-    by_name = {metric.name.partition("_")[2]: metric for metric in declared}
-    by_name |= {metric.name: metric for metric in declared}
-    return by_name.get(score)
+    """The declaration of a stored score: under its name, else with the shortest prefix, as
+    edge_width_distance of "distance".
+    """
+    names = [each for each in declared if f"_{each.name}".endswith(f"_{score}")]
+    return min(names, key=lambda metric: len(metric.name), default=None)
 
 
 def undeclared(name: str) -> Metric:

@@ -112,9 +112,11 @@ def of(workload: str, loss: str = "") -> Declarations:
     if entry is None:
         return Declarations()
     networks = sorted(entry.networks, key=lambda network: network.name != entry.averages[0])
-    own = {metric.name for metric in entry.metrics}
-    measured = (metric for metric in evaluations.scores_of(workload) if metric.name not in own)
-    numbers = (*entry.metrics, *measured)
+    own = {metric.name: metric for metric in entry.metrics}
+    measured = {metric.name: metric for metric in evaluations.scores_of(workload)}
+    # Scores last, in the order of the evaluations: the first measured quality is a run's headline.
+    others = {name: metric for name, metric in own.items() if name not in measured}
+    numbers = tuple({**others, **measured, **own}.values())
     if loss and loss not in entry.in_nats:
         numbers = tuple(
             replace(metric, axis=metric.axis.removesuffix(" (nats)"))

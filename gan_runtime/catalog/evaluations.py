@@ -54,6 +54,12 @@ def evaluation(name: str) -> Evaluation:
     return evaluations()[name]
 
 
+def caution_of(name: str) -> str:
+    """What a warning of an evaluation's answers is about, also of one that is not installed."""
+    known = evaluations().get(name)
+    return known.caution if known else Evaluation.caution
+
+
 def scores_of(workload: str) -> tuple[Metric, ...]:
     """The scores that runs of a workload may get: of its domain's evaluations, and of all that
     belong to no domain.

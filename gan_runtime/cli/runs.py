@@ -15,7 +15,7 @@ from rich.table import Table
 from gan_runtime import device_locks
 from gan_runtime.base import disk, formats
 from gan_runtime.catalog import declarations
-from gan_runtime.catalog.evaluations import evaluation
+from gan_runtime.catalog.evaluations import caution_of
 from gan_runtime.cli import (
     HomeOption,
     JsonOption,
@@ -119,7 +119,7 @@ def _quality(row: Mapping[Any, Any]) -> str:
     score = f"{metric.title} {metric.in_words(row['quality'])}"
     if not row["quality_warning"]:
         return score
-    return f"{score}, {evaluation(row['quality_evaluation']).caution}"
+    return f"{score}, {caution_of(row['quality_evaluation'])}"
 
 
 def show(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:

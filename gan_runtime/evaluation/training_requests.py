@@ -103,7 +103,7 @@ class _Wanted:
             return job.is_live
         if self.never:
             return False
-        with contextlib.suppress(GanRuntimeError):
+        with contextlib.suppress(Exception):  # a package's check can raise anything
             self.declared.check(self.home, self.run, jobs.parsed(self.declared, self.options))
             return True
         return False
@@ -138,6 +138,8 @@ class _Wanted:
             if not is_over and not self.never:
                 return False
             log.info("run %s is not measured by %s: %s", run_id, name, error)
+        except Exception:  # a package can raise anything
+            log.exception("run %s is not measured by %s", run_id, name)
         return True
 
 
@@ -153,7 +155,7 @@ def _wanted(home: Home, run: RunDir) -> list[_Wanted]:
     except SpecError:
         return []
     wanted = (
-        _Wanted(home, run, declared, cadence, getattr(spec, cadence.every))
+        _Wanted(home, run, declared, cadence, getattr(spec, cadence.every, 0))
         for declared in evaluations().values()
         if (cadence := declared.while_training)
     )

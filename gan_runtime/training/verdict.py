@@ -182,14 +182,17 @@ def of_answer(answer: MeasuredAnswer) -> AnswerVerdict | None:
         judge: Judge = (
             loaded(declared.verdict) if declared.verdict else partial(_by_floors, declared)
         )
-        return judge(answer)
+        said = judge(answer)
+        if said is not None and said.finding not in _BY_ANSWERS:
+            raise ValueError(f"{said.finding} is a finding of epochs")
     except Exception:  # the rule of a package can raise anything, and no page must end with it
         log.exception("the verdict of evaluation %s is left out", declared.name)
         return None
+    return said
 
 
 def _by_floors(declared: Evaluation, answer: MeasuredAnswer) -> AnswerVerdict | None:
-    """The median score by its floor; without floors only the first score."""
+    """The median score by its floor; without floors the measured quality, else the first score."""
     by_metric = {of_score(declared.scores, name): score for name, score in answer.scores.items()}
     scores = {
         metric: by_metric[metric]

@@ -111,7 +111,9 @@ def test_a_broken_evaluation_of_a_package_is_skipped(tmp_path: Path, place: str)
     assert f"an evaluation of stars is skipped: {place!r}" in process.stderr
 
 
-@pytest.mark.parametrize("rule", ["stars:missing", "moons:verdict", "builtins:len"])
+@pytest.mark.parametrize(
+    "rule", ["stars:missing", "moons:verdict", "builtins:len", "builtins:repr"]
+)
 def test_the_answer_of_an_evaluation_whose_rule_fails_has_no_verdict(
     tmp_path: Path, rule: str
 ) -> None:
@@ -136,3 +138,29 @@ print("brightness" in jobs(), prepared.png_of_rows({"sky": np.zeros((1, 2, 2))})
     assert process.stdout == "True None\n"
     assert "jobs of stars are skipped: 'moons:JOBS' cannot be loaded" in process.stderr
     assert "the first rows are not drawn by stars:no_sky" in process.stderr
+
+
+def test_a_broken_page_and_a_missing_option_of_an_evaluation_are_passed_over(
+    tmp_path: Path,
+) -> None:
+    module = MODULE.replace(
+        'verdict="stars:verdict"',
+        'page="moons:PAGE", while_training=WhileTraining("brightness_every", lambda *_: {})',
+    ).replace("import Evaluation\n", "import Evaluation, WhileTraining\n")
+    read = """
+import sys
+from pathlib import Path
+from dashboard.evaluation.answers import page_of
+from gan_runtime.catalog.evaluations import evaluation
+from gan_runtime.evaluation.training_requests import is_measured_while_training
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir, write_json
+run = RunDir(Path(sys.path[1]) / "run-0001")
+run.path.mkdir()
+write_json(run.spec_path, {"workload": "mlp_gan", "quality_every": 0})
+print(page_of(evaluation("brightness")).headline)
+print(is_measured_while_training(Home(run.path.parent), run))
+"""
+    process = output(read, installed(tmp_path, "stars", module, POINTS))
+    assert process.stdout == "('brightness_error',)\nFalse\n"
+    assert "the page of evaluation brightness is the usual one" in process.stderr
