@@ -272,8 +272,8 @@ def of_score(declared: Collection[Metric], score: str) -> Metric | None:
     """The declaration of a stored score: under its name, else with the shortest prefix, as
     edge_width_distance of "distance".
     """
-    names = [each for each in declared if f"_{each.name}".endswith(f"_{score}")]
-    return min(names, key=lambda metric: len(metric.name), default=None)
+    matches = [each for each in declared if f"_{each.name}".endswith(f"_{score}")]
+    return min(matches, key=lambda metric: len(metric.name), default=None)
 
 
 def undeclared(name: str) -> Metric:

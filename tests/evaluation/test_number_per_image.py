@@ -7,7 +7,7 @@ import pytest
 
 from gan_runtime.base.fields import IMAGES, LABELS, labels, pictures
 from gan_runtime.base.metrics import of_score
-from gan_runtime.catalog import WORKLOADS
+from gan_runtime.catalog import WORKLOADS, declarations
 from gan_runtime.evaluation.number_per_image import distance, distance_error, per_image, scores
 from gan_runtime.spec import RunSpec
 
@@ -43,3 +43,14 @@ def test_floors_are_those_of_real_images() -> None:
     assert [of_score(BRIGHTNESS.scores, score.name) for score in (far, mean)] == list(
         BRIGHTNESS.scores
     )
+
+
+def test_scores_of_an_evaluation_with_an_underscore_in_its_name_are_declared() -> None:
+    widths = per_image("edge_width", "Edge width", lambda images: images.mean((1, 2, 3)))
+    assert [of_score(widths.scores, name) for name in ("distance", "mean")] == list(widths.scores)
+    assert of_score(widths.scores, "stance") is None
+
+
+def test_the_headline_of_pairs_is_the_quality_of_their_images_before_that_of_rollouts() -> None:
+    names = list(declarations.of("pix2pix").table())
+    assert names.index("quality_imagenet_kcd") < names.index("flow_mae")
