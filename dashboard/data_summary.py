@@ -12,6 +12,7 @@ import streamlit as st
 from dashboard import tables, words
 from gan_runtime.base import formats
 from gan_runtime.base.fields import IMAGES, LABELS, SOURCE, TARGET, Field, Fields
+from gan_runtime.base.importing import guarded
 from gan_runtime.catalog.domain import DOMAINS
 from gan_runtime.data.summary import Summary, SummaryCurve
 
@@ -27,7 +28,8 @@ def row(fields: Fields) -> str:
     if field is not None:
         return f"{image_shape(field)} · {classes(fields)}"
     for domain in DOMAINS.values():
-        if described := domain.describe(fields):
+        describe = guarded(f"the description of {domain.name}", domain.describe, "")
+        if described := describe(fields):
             return described
     if SOURCE in fields:
         return f"{image_shape(fields[SOURCE])} → {image_shape(fields[TARGET])}"

@@ -41,7 +41,7 @@ def ridgelines(
     )  # drawn in this order, so that the newest covers those behind it
     base = alt.Chart().encode(
         x=alt.X(
-            "value:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)
+            "value:Q", title=axis, axis=alt.Axis(grid=False, format=".3~g"), scale=_values(domain)
         ),
         y=alt.Y(
             "top:Q",
@@ -92,7 +92,10 @@ def heatmap(
             ),
             x2=alt.X2("end:Q"),
             y=alt.Y(
-                "left:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)
+                "left:Q",
+                title=axis,
+                axis=alt.Axis(grid=False, format=".3~g"),
+                scale=_values(domain),
             ),
             y2=alt.Y2("right:Q"),
             fillOpacity=share,
@@ -118,7 +121,7 @@ def run_overlay(
     """
     base = alt.Chart().encode(
         x=alt.X(
-            "value:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)
+            "value:Q", title=axis, axis=alt.Axis(grid=False, format=".3~g"), scale=_values(domain)
         ),
         y=alt.Y("share:Q", title="Share", axis=alt.Axis(format="~%"), stack=None),
         color=alt.Color("run:N", title=None, legend=None, scale=scale_of(colors)),
@@ -210,7 +213,7 @@ def value_histogram(rows: Rows, title: str, axis: str, color: str, height: int =
         alt.Chart(rows)
         .mark_bar(color=color, binSpacing=0)
         .encode(
-            x=alt.X("left:Q", title=axis, axis=alt.Axis(grid=False, format="~g")),
+            x=alt.X("left:Q", title=axis, axis=alt.Axis(grid=False, format=".3~g")),
             x2=alt.X2("right:Q"),
             y=alt.Y("count:Q", title="Count (log)", scale=alt.Scale(type="symlog"), axis=counts),
             y2=alt.Y2Datum(0),

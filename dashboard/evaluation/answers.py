@@ -7,11 +7,12 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dashboard import palette, run_selection
 from gan_runtime.base.errors import PackageError
+from gan_runtime.base.importing import guarded
 from gan_runtime.base.metrics import Metric, of_score
 from gan_runtime.catalog import table
 from gan_runtime.catalog.evaluation import Evaluation
@@ -28,6 +29,7 @@ log = logging.getLogger("gan_runtime")
 Scores = dict[str, Score]
 Identity = tuple[str, str]  # run and key of an answer
 MOST_ANSWERS, MOST_HEADLINES = 4, 5
+KEY = "key"  # by which answers of an evaluation without a page are distinguished
 NUMBERS = ("value", "error", "low", "high", "floor", "floor_error", "ceiling")
 
 
@@ -163,7 +165,10 @@ def page_of(declared: Evaluation) -> DomainPage:
     """
     if declared.page:
         try:
-            return table.declared(declared.page, DomainPage)
+            page = table.declared(declared.page, DomainPage)
+            about = guarded(f"what distinguishes answers of {declared.name}", page.about, {})
+            definition = guarded(f"the definition of {declared.name}", page.definition, "")
+            return replace(page, about=about, definition=definition)
         except PackageError as error:
             log.warning("the page of evaluation %s is the usual one: %s", declared.name, error)
     names = tuple(metric.name for metric in declared.scores)
@@ -172,7 +177,7 @@ def page_of(declared: Evaluation) -> DomainPage:
         scores=declared.scores,
         headline=names[:MOST_HEADLINES],
         over_epochs=names[:3],
-        about=lambda row: {"key": row.key},
+        about=lambda row: {KEY: row.key},
         usual=lambda rows: list({row.key: row for row in reversed(rows)}.values())[:MOST_ANSWERS],
     )
 
@@ -205,7 +210,9 @@ def cautions(rows: list[EvaluationRow]) -> str:
     values: dict[tuple[str, ...], set[object]] = {}  # by the kind of answer and the fact
     for row in rows:
         if declared := evaluations().get(row.evaluation):
-            kind = row.evaluation, *page_of(declared).about(row).values()
+            # The key, by which the usual page distinguishes answers, says nothing of what they are.
+            about = {**page_of(declared).about(row), KEY: ""}
+            kind = row.evaluation, *about.values()
             for name in declared.defining_facts:
                 values.setdefault((*kind, name), set()).add(row.facts.get(name))
     differing = dict.fromkeys(key[-1] for key, each in values.items() if len(each) > 1)

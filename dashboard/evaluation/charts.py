@@ -145,7 +145,7 @@ def over_epochs(
     values = pd.concat([frame["value"], frame["floor"]]).dropna()
     is_log = bool(len(values)) and bool((values > 0).all())  # a floor may be negative
     scale = alt.Scale(type="log" if is_log else "linear", nice=False, zero=False, padding=10)
-    form = ".3~%" if metric.format.endswith("%") else ".3~g"
+    form = ".3~%" if metric.format.endswith("%") else ",.3~r"
     axis = log_axis(form) if is_log else alt.Axis(format=form, tickCount=5)
     y = alt.Y("value:Q", title=metric.axis, scale=scale, axis=axis)
     color = alt.Color("series:N", title=None, legend=legend(*NAMES), scale=scale_of(colors))

@@ -66,36 +66,38 @@ def draw(_: Runtime, selection: Selection) -> None:
 
 
 def verdict(selection: Selection, name: str) -> str:
-    """The verdict on an answer, in a sentence or two: that of the evaluation; else against its
-    baselines if it has some, else against the floors.
+    """The verdict on an answer, in a few sentences: that of the evaluation, and against its
+    baselines; against the floors if it has neither.
     """
     scores = selection.scores_of(name)
-    if own := _of_evaluation(selection, name):
-        return own
+    title, evidence = _of_evaluation(selection, name)
     outcomes = _outcomes(selection, scores)
-    if outcomes:
-        return _against_baselines(selection, scores, outcomes)
-    return _against_floors(selection, scores)
+    if outcomes:  # with the values that are the evidence
+        return _against_baselines(selection, scores, outcomes, title)
+    return f"**{title}**: {evidence}" if title else _against_floors(selection, scores)
 
 
-def _of_evaluation(selection: Selection, name: str) -> str:
-    """The sentence of the run's verdict, for one answer, if the evaluation declares one."""
+def _of_evaluation(selection: Selection, name: str) -> tuple[str, str]:
+    """The finding of the run's verdict for one answer, and its evidence, if the evaluation
+    declares a verdict; else empty.
+    """
     if not selection.evaluation.verdict:
-        return ""
+        return "", ""
     answer = MeasuredAnswer(
         selection.evaluation.name, selection.answers[name].epoch, selection.scores_of(name)
     )
     said = of_answer(answer)
-    title, _, evidence = said.sentence().partition(":") if said else ("", "", "")
-    return f"**{title}**:{evidence}" if title else ""
+    title, _, evidence = said.sentence().partition(": ") if said else ("", "", "")
+    return title, evidence
 
 
-def _against_baselines(selection: Selection, scores: Scores, outcomes: Outcomes) -> str:
-    """The main scores in which an answer is better or worse than each baseline, then their values.
+def _against_baselines(selection: Selection, scores: Scores, outcomes: Outcomes, title: str) -> str:
+    """The finding, if any, the main scores in which an answer is better or worse than each
+    baseline, then their values.
 
     Only main scores: the others are often the same error, measured again.
     """
-    sentences, values = [], []
+    sentences, values = [f"{title}."] if title else [], []
     for baseline, ways in outcomes.items():
         parts = [f"{way} in {', '.join(titles)}" for way, titles in ways.items()]
         sentences.append(f"Against the {baseline}: {'; '.join(parts)}.")

@@ -14,10 +14,11 @@ compares them with the networks.
 from __future__ import annotations
 
 from collections.abc import MutableMapping
+from functools import partial
 
 from gan_runtime.base.fields import IMAGES, LABELS, labels, pictures
 from gan_runtime.catalog import dcgan, pairs
-from gan_runtime.catalog.domain import DOMAINS
+from gan_runtime.catalog.domain import rows_of_domains
 from gan_runtime.catalog.entries import DatasetEntry, EngineEntry, Size, WorkloadEntry
 from gan_runtime.catalog.table import Table
 
@@ -88,7 +89,6 @@ WORKLOADS: MutableMapping[str, WorkloadEntry] = {
         reads=pairs.reads_digits,
         size=lambda _options, _fields: Size(205_969, 4_300),
     ),
-    **{name: entry for domain in DOMAINS.values() for name, entry in domain.workloads.items()},
 }
 
 DATASETS: MutableMapping[str, DatasetEntry] = {
@@ -132,7 +132,9 @@ DATASETS: MutableMapping[str, DatasetEntry] = {
     ),
 }
 
-WORKLOADS = Table(WORKLOADS, "gan_runtime.workloads", WorkloadEntry)
+WORKLOADS = Table(
+    WORKLOADS, "gan_runtime.workloads", WorkloadEntry, partial(rows_of_domains, "workloads")
+)
 DATASETS = Table(DATASETS, "gan_runtime.data_sets", DatasetEntry)
 
 ENGINES: dict[str, EngineEntry] = {

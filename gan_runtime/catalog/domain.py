@@ -6,8 +6,12 @@ Loads no framework and no NumPy, so every process can read it.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
+from typing import Any
+
+from pydantic import InstanceOf
+from pydantic.dataclasses import dataclass
 
 from gan_runtime.base.fields import Fields
 from gan_runtime.catalog.entries import (
@@ -24,7 +28,9 @@ from gan_runtime.catalog.table import Table
 
 @dataclass(frozen=True)
 class Domain:
-    """A scientific domain: its data sets, workloads and evaluations, by their stored names.
+    """A scientific domain: its data sets, workloads and evaluations, by their stored names. A field
+    of the wrong type raises a ValidationError. The module of a package's domain imports
+    declarations only, of this folder.
 
     `evaluations`: "module:NAME" of each `Evaluation`; `jobs`: modules with JOBS, its other
     background jobs. `first_rows`:
@@ -37,19 +43,19 @@ class Domain:
 
     name: str
     title: str
-    workloads: Mapping[str, WorkloadEntry]
-    preparations: Mapping[str, Preparation] = field(default_factory=dict)
-    renderers: Mapping[str, Renderer] = field(default_factory=dict)
-    presets: Mapping[str, Preset] = field(default_factory=dict)
+    workloads: Mapping[str, InstanceOf[WorkloadEntry]]
+    preparations: Mapping[str, InstanceOf[Preparation]] = field(default_factory=dict)
+    renderers: Mapping[str, InstanceOf[Renderer]] = field(default_factory=dict)
+    presets: Mapping[str, InstanceOf[Preset]] = field(default_factory=dict)
     evaluations: tuple[str, ...] = ()
     jobs: tuple[str, ...] = ()
     first_rows: str = ""
     nouns: Mapping[str, str] = field(default_factory=dict)
     describe: Callable[[Fields], str] = lambda _fields: ""
     examples: tuple[str, ...] = ()
-    compiled_epoch: CompiledEpoch | None = None
-    scaling: PublishedScaling | None = None
-    times: PublishedTimes | None = None
+    compiled_epoch: InstanceOf[CompiledEpoch] | None = None
+    scaling: InstanceOf[PublishedScaling] | None = None
+    times: InstanceOf[PublishedTimes] | None = None
 
 
 # The only place of the core that names the project's domains. Each module has DOMAIN, and imports
@@ -57,3 +63,9 @@ class Domain:
 MODULES = ("gan_runtime.domains.showers.domain", "gan_runtime.domains.flows.domain")
 _OWN: tuple[Domain, ...] = tuple(importlib.import_module(name).DOMAIN for name in MODULES)
 DOMAINS = Table({domain.name: domain for domain in _OWN}, "gan_runtime.domains", Domain)
+
+
+def rows_of_domains(part: str) -> Iterator[tuple[str, Any]]:
+    """The names and rows of a part of every domain. `part`: a field, such as "presets"."""
+    for domain in DOMAINS.values():
+        yield from getattr(domain, part).items()

@@ -28,8 +28,12 @@ CORE: tuple[str, ...] = (
 def evaluations() -> Mapping[str, Evaluation]:
     """Every evaluation by its name, the core's first."""
     core: tuple[Evaluation, ...] = tuple(map(loaded, CORE))
-    rows = (*core, *(row for domain in DOMAINS for row in _of_domain(domain)))
-    return Table({row.name: row for row in rows}, "gan_runtime.evaluations", Evaluation)
+    return Table(
+        {row.name: row for row in core},
+        "gan_runtime.evaluations",
+        Evaluation,
+        lambda: ((row.name, row) for domain in DOMAINS for row in _of_domain(domain)),
+    )
 
 
 @cache
@@ -64,17 +68,14 @@ def scores_of(workload: str) -> tuple[Metric, ...]:
     """The scores that runs of a workload may get: of its domain's evaluations, and of all that
     belong to no domain.
     """
-    elsewhere = {
-        row.name
+    elsewhere = [
+        row
         for name, domain in DOMAINS.items()
         if workload not in domain.workloads
         for row in _of_domain(name)
-    }
+    ]
     return tuple(
-        metric
-        for row in evaluations().values()
-        if row.name not in elsewhere
-        for metric in row.scores
+        metric for row in evaluations().values() if row not in elsewhere for metric in row.scores
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
 import sys
 import threading
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TypeVar
@@ -21,12 +22,20 @@ log = logging.getLogger("gan_runtime")
 
 class Table(MutableMapping[str, Row]):
     """Rows by name. Rows of packages are loaded at the first access, without a framework. `group`:
-    group of entry points. `kind`: class of the rows. An unusable row of a package is skipped with a
+    group of entry points. `kind`: class of the rows. `of_domains`: names and rows that domains
+    bring, read before those of entry points. An unusable row of a package is skipped with a
     warning in the log, so that everything else still works.
     """
 
-    def __init__(self, rows: Mapping[str, Row], group: str, kind: type[Row]) -> None:
+    def __init__(
+        self,
+        rows: Mapping[str, Row],
+        group: str,
+        kind: type[Row],
+        of_domains: Callable[[], Iterable[tuple[str, Row]]] = tuple,
+    ) -> None:
         self._rows, self._group, self._kind = dict(rows), group, kind
+        self._of_domains = of_domains
         # Rows of `register` for child processes, such as GAN_RUNTIME_WORKLOADS.
         self._variable = group.upper().replace(".", "_")
         self._is_complete = False
@@ -40,10 +49,7 @@ class Table(MutableMapping[str, Row]):
         """
         self._complete()
         point = EntryPoint(name, place, self._group)
-        row = self._loaded(point)
-        if name in self._rows and self._rows[name] != row:
-            raise PackageError(f"{self._group} already has a row {quoted(name)}: use another name.")
-        self._rows[name] = row
+        self._add(name, declared(place, self._kind))
         registered = filter(None, os.environ.get(self._variable, "").split(","))
         os.environ[self._variable] = ",".join(dict.fromkeys([*registered, f"{name}={place}"]))
         _make_importable(point.module)
@@ -54,28 +60,35 @@ class Table(MutableMapping[str, Row]):
                 return
             # Set before modules of packages are imported, since they can access this table.
             self._is_complete = True
+            for name, row in self._of_domains():
+                with self._skipped(name):
+                    self._add(name, row)
             for point in (*entry_points(group=self._group), *self._registered()):
-                try:
-                    row = self._loaded(point)
-                    if point.name in self._rows and self._rows[point.name] != row:
-                        raise PackageError("the name is taken")
-                    self._rows[point.name] = row
-                except PackageError as error:
-                    log.warning("%s of %s is skipped: %s", point.name, self._group, error)
+                with self._skipped(point.name):
+                    self._add(point.name, declared(point.value, self._kind))
+
+    @contextlib.contextmanager
+    def _skipped(self, name: str) -> Iterator[None]:
+        """Logs why a row cannot be added."""
+        try:
+            yield
+        except PackageError as error:
+            log.warning("%s of %s is skipped: %s", name, self._group, error)
+
+    def _add(self, name: str, row: Row) -> None:
+        """Raises PackageError for a name that is invalid or that another row has."""
+        if not NAME.fullmatch(name):
+            raise PackageError(
+                f"{quoted(name)} is not a valid name: use up to 40 small letters, digits and '_',"
+                " such as my_gan."
+            )
+        if self._rows.setdefault(name, row) != row:
+            raise PackageError(f"the name {quoted(name)} is taken: use another one.")
 
     def _registered(self) -> Iterator[EntryPoint]:
         for pair in filter(None, os.environ.get(self._variable, "").split(",")):
             name, _, place = pair.partition("=")
             yield EntryPoint(name, place, self._group)
-
-    def _loaded(self, point: EntryPoint) -> Row:
-        """The row that an entry point names. Raises PackageError."""
-        if not NAME.fullmatch(point.name):
-            raise PackageError(
-                f"{quoted(point.name)} is not a valid name: use up to 40 small letters, digits and"
-                " '_', such as my_gan."
-            )
-        return declared(point.value, self._kind)
 
     def __getitem__(self, name: str) -> Row:
         self._complete()

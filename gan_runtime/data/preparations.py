@@ -1,4 +1,4 @@
-"""The preparations of data sets, as a literal table with those of the domains, and running one. A
+"""The preparations of data sets, of the project and of packages, and running one. A
 set is written into a new folder and renamed at the end, so that a failure leaves nothing.
 
     request = PreparationRequest("pictures", "photos", Path("photos.zip"), {"pixels": "64"})
@@ -14,16 +14,18 @@ import hashlib
 import importlib
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from gan_runtime.base import disk, options
 from gan_runtime.base.errors import DatasetError, FieldError, HomeError, SpecError, quoted
 from gan_runtime.base.options import Option, OptionRecord
-from gan_runtime.catalog.domain import DOMAINS
+from gan_runtime.catalog.domain import rows_of_domains
 from gan_runtime.catalog.preparation import Preparation
+from gan_runtime.catalog.table import Table
 from gan_runtime.data import builtin_sets, prepared
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.image_pairs import ImagePairOptions
@@ -56,7 +58,7 @@ def maker_of(preparation: Preparation) -> Maker:
     return cast("Maker", importlib.import_module(preparation.maker))
 
 
-PREPARATIONS: dict[str, Preparation] = {
+PREPARATIONS: MutableMapping[str, Preparation] = {
     "pictures": Preparation(
         "Your own images",
         "A folder or a .zip of JPEG, PNG and WebP images of any size. Sub-folders are labels; test"
@@ -79,16 +81,17 @@ PREPARATIONS: dict[str, Preparation] = {
         version=3,
         has_preview=True,
     ),
-    **{
-        name: preparation
-        for domain in DOMAINS.values()
-        for name, preparation in domain.preparations.items()
-    },
     "mnist": Preparation("MNIST", "Keras downloads it into its cache, about 11 MB."),
     "fashion_mnist": Preparation(
         "Fashion-MNIST", "Keras downloads it into its cache, about 30 MB."
     ),
 }
+PREPARATIONS = Table(
+    PREPARATIONS,
+    "gan_runtime.preparations",
+    Preparation,
+    partial(rows_of_domains, "preparations"),
+)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ a live image.
 from __future__ import annotations
 
 import io
-import logging
 import re
 import shutil
 import time
@@ -25,7 +24,7 @@ from pydantic import Field as Bounds
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, HomeError, quoted
 from gan_runtime.base.fields import IMAGES, SOURCE, TARGET, Field, Fields
-from gan_runtime.base.importing import loaded
+from gan_runtime.base.importing import guarded, loaded
 from gan_runtime.catalog.domain import DOMAINS
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.sharded import ShardedSet, row_bytes
@@ -36,7 +35,6 @@ from gan_runtime.records import run_files
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import write_whole
 
-log = logging.getLogger("gan_runtime")
 FORMAT = 1
 MANIFEST = "manifest.json"
 FIRST_ROWS = "first-rows.png"
@@ -280,22 +278,13 @@ def png_of_rows(rows: Mapping[str, NDArray[Any]]) -> bytes | None:
     if IMAGES in rows:
         return png(rows[IMAGES])
     for domain in DOMAINS.values():
-        image = _domain_image(domain.first_rows, rows)
+        draw = guarded(f"the drawing of {domain.name}", lambda place: loaded(place)(rows), None)
+        image: Image.Image | None = draw(domain.first_rows) if domain.first_rows else None
         if image is not None:
             return _as_png(image)
     if SOURCE in rows:
         return png_of_pairs(np.concatenate([rows[SOURCE], rows[TARGET]], axis=2))
     return None
-
-
-def _domain_image(drawer: str, rows: Mapping[str, NDArray[Any]]) -> Image.Image | None:
-    """The domain's image of rows; None if it fails. `drawer`: "module:function", or ""."""
-    try:
-        image: Image.Image | None = loaded(drawer)(rows) if drawer else None
-    except Exception:  # of a package; the data set is complete without it
-        log.exception("the first rows are not drawn by %s", drawer)
-        return None
-    return image
 
 
 def _as_png(image: Image.Image) -> bytes:

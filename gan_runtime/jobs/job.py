@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -82,14 +82,26 @@ def jobs() -> dict[str, Job]:
     """Every job by its current name and by its names in earlier versions. Loads no framework.
     Modules of a package that cannot be loaded are skipped with a warning in the log.
     """
-    rows: list[Job] = [job for module in DECLARING for job in importlib.import_module(module).JOBS]
-    for name, domain in DOMAINS.items():
+    core: list[Job] = [job for module in DECLARING for job in importlib.import_module(module).JOBS]
+    table = {name: job for job in core for name in job.names}
+    for domain in DOMAINS.values():
         for module in domain.jobs:
             try:
-                rows += declared(f"{module}:JOBS", tuple)
+                table |= _of_package(module, table)
             except PackageError as error:
-                log.warning("jobs of %s are skipped: %s", name, error)
-    return {name: job for job in rows for name in job.names}
+                log.warning("jobs of %s are skipped: %s", domain.name, error)
+    return table
+
+
+def _of_package(module: str, others: Collection[str]) -> dict[str, Job]:
+    """The jobs that a module declares, by name. Raises PackageError."""
+    rows = declared(f"{module}:JOBS", tuple)
+    if not all(isinstance(job, Job) for job in rows):
+        raise PackageError(f"JOBS of {module} has other rows than Job.")
+    jobs_by_name = {name: job for job in rows for name in job.names}
+    if taken := sorted(jobs_by_name.keys() & set(others)):
+        raise PackageError(f"{module}: the name {quoted(taken[0])} is taken: use another one.")
+    return jobs_by_name
 
 
 def job_named(name: str) -> Job:

@@ -7,6 +7,7 @@ images are from -1 to 1; a domain's renderers define their own. NaN is black.
 from __future__ import annotations
 
 from collections.abc import MutableMapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from PIL import Image
 
 from gan_runtime.base import disk
 from gan_runtime.base.importing import loaded
-from gan_runtime.catalog.domain import DOMAINS
+from gan_runtime.catalog.domain import rows_of_domains
 from gan_runtime.catalog.entries import Renderer
 from gan_runtime.catalog.table import Table
 from gan_runtime.pictures.sheet import OF_AN_EPOCH, SheetLimits, whole
@@ -30,11 +31,10 @@ RENDERERS: MutableMapping[str, Renderer] = {
     "rgb_grid": Renderer(("images",), "gan_runtime.pictures.sheet:rgb_grid"),
     "labelled_grid": Renderer(("images", LABELS), "gan_runtime.pictures.sheet:labelled_grid"),
     "filmstrip": Renderer(("sequences",), "gan_runtime.pictures.sheet:filmstrip"),
-    **{
-        name: renderer for domain in DOMAINS.values() for name, renderer in domain.renderers.items()
-    },
 }
-RENDERERS = Table(RENDERERS, "gan_runtime.renderers", Renderer)  # and those of installed packages
+RENDERERS = Table(
+    RENDERERS, "gan_runtime.renderers", Renderer, partial(rows_of_domains, "renderers")
+)
 
 
 def render(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import MutableMapping
+from functools import partial
 from typing import Any
 
 from gan_runtime.base.errors import QUOTED_CHARACTERS, FieldError, SpecError, quoted
-from gan_runtime.catalog.domain import DOMAINS
+from gan_runtime.catalog.domain import rows_of_domains
 from gan_runtime.catalog.entries import Caution, Preset
+from gan_runtime.catalog.table import Table
 
 # Huang et al. 2024, R3GAN: pairs of real and generated images, both penalties.
 MODERN: dict[str, Any] = {
@@ -38,7 +41,7 @@ def _of_batches(least: int, text: str, repair: dict[str, Any], *options: str) ->
     return Caution("batch_size_global", least, unchanged, text, repair)
 
 
-PRESETS: dict[str, Preset] = {
+PRESETS: MutableMapping[str, Preset] = {
     "quick": Preset(
         title="Quick: digits in about a minute",
         summary=(
@@ -115,8 +118,8 @@ PRESETS: dict[str, Preset] = {
             ),
         ),
     ),
-    **{name: preset for domain in DOMAINS.values() for name, preset in domain.presets.items()},
 }
+PRESETS = Table(PRESETS, "gan_runtime.presets", Preset, partial(rows_of_domains, "presets"))
 
 
 def preset(name: str) -> Preset:

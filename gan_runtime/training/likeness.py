@@ -4,6 +4,7 @@ the scores of real rows against other real rows.
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Collection, Mapping
@@ -71,16 +72,24 @@ class Comparison:
         """The place on the scale LIKENESS; 0 is best."""
         if not self.missed:
             return 0
-        ranks = [
-            sum(middle > limit for limit in LIMITS[better])
-            for better, middle in self.middles.items()
-        ]
-        return 1 + max(ranks, default=1)
+        return 1 + max(itertools.starmap(_limits_passed, self.middles.items()), default=1)
+
+    @property
+    def decisive(self) -> tuple[str, float]:
+        """The better direction whose median decides the rank, and this median. There is one unless
+        all scores are unbiased.
+        """
+        return max(self.middles.items(), key=lambda middle: _limits_passed(*middle))
 
     @property
     def grade(self) -> str:
         """A grade of LIKENESS."""
         return LIKENESS[self.rank]
+
+
+def _limits_passed(better: str, middle: float) -> int:
+    """How many limits of the scale a median distance exceeds."""
+    return sum(middle > limit for limit in LIMITS[better])
 
 
 def ratio(metric: Metric, value: float, reference: float) -> float:

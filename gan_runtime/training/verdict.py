@@ -206,7 +206,7 @@ def _by_floors(declared: Evaluation, answer: MeasuredAnswer) -> AnswerVerdict | 
         metric = min(scores, key=lambda metric: metric.role != "measured_quality")
         evidence = f"{metric.title} {metric.in_words(scores[metric].value)}"
         return AnswerVerdict(Finding.MEASURED, evidence, answer.epoch)
-    better, middle = next(iter(comparison.middles.items()))
+    better, middle = comparison.decisive
     evidence = (
         f"the median score is {likeness.middle_in_words(better, middle)} that of ground truth"
         " against itself"

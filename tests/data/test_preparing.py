@@ -122,8 +122,8 @@ def test_an_invalid_data_set_name_is_refused(pack: Pack, name: str) -> None:
 def test_missing_or_superfluous_arguments_are_reported(tmp_path: Path) -> None:
     assert (
         sentence(PreparationRequest("digits").check)
-        == "'digits' is not a preparation: use one of pictures, picture_pairs, showers,"
-        " showers_tiny, showers_hdf5, calochallenge, karman, karman_small, mnist, fashion_mnist."
+        == "'digits' is not a preparation: use one of pictures, picture_pairs, mnist,"
+        " fashion_mnist, showers, showers_tiny, showers_hdf5, calochallenge, karman, karman_small."
     )
     assert (
         sentence(PreparationRequest("pictures", "photos").check)

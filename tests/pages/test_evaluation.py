@@ -27,6 +27,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Curve, CurveSeries, Score
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.queries import EvaluationRow
+from gan_runtime.training.verdict import AnswerVerdict, Finding
 from tests.pages.reading import evaluation, open_tab, rows_of, texts, titles
 from tests.pages.test_deep_links import LINKS, open_with_all
 from tests.support.measured_images import answer
@@ -219,6 +220,19 @@ def test_verdict_names_the_main_scores_that_beat_a_baseline_and_those_that_do_no
         summary.verdict(selection_of(*scores, replay="replay", copy="copied row"), "r")
         == "**Against the replay: worse in a, b. Against the copied row: better in a; worse in b.**"
         " a: 1.00, replay 0.50, copied row 2.00. b: 3.00, replay 0.50, copied row 2.00."
+    )
+
+
+def test_the_finding_of_an_evaluation_is_said_before_its_baselines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    selection = selection_of(Score(name="a", value=1.0, baselines={"copy": 2.0}), copy="copied row")
+    said = AnswerVerdict(Finding.PARTIAL, "a is 1", 1)
+    monkeypatch.setattr(summary, "of_answer", lambda _: said)
+    judged = replace(selection.evaluation, verdict="of.a.package:rule")
+    assert summary.verdict(replace(selection, evaluation=judged), "r") == (
+        "**Partly like the data after epoch 1. Against the copied row: better in a.**"
+        " a: 1.00, copied row 2.00."
     )
 
 
@@ -436,3 +450,15 @@ def test_scores_of_different_networks_or_protocols_are_not_comparable(name: str)
     ]
     assert cautions(rows) == f"{NOT_COMPARABLE} {name}."
     assert cautions(rows[:1]) == ""
+
+
+def test_answers_without_a_page_are_compared_by_their_defining_facts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = replace(evaluations()["quality"], name="sharpness", page="")
+    monkeypatch.setitem(evaluations(), "sharpness", plain)
+    rows = [
+        EvaluationRow("r", "sharpness", key, datetime(2026, 1, 1), 1, 10, "best", {"weights": key})
+        for key in ("first", "second")
+    ]
+    assert cautions(rows) == f"{NOT_COMPARABLE} weights."

@@ -88,7 +88,7 @@ def test_no_package_replaces_a_built_in_workload(
         points.read_text(encoding="utf-8").replace("spots_gan =", "mlp_gan ="), encoding="utf-8"
     )
     assert table()["mlp_gan"] == BUILT_IN["mlp_gan"]
-    assert "the name is taken" in caplog.text
+    assert "the name 'mlp_gan' is taken" in caplog.text
 
 
 def test_registered_rows_are_inherited_by_child_processes(packages: Path) -> None:
@@ -105,7 +105,7 @@ def test_registered_rows_are_inherited_by_child_processes(packages: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "place", "sentence"),
     [
-        ("mlp_gan", "spots_gan.entry:ENTRY", "already has a row"),
+        ("mlp_gan", "spots_gan.entry:ENTRY", "is taken: use another one"),
         ("My GAN", "spots_gan.entry:ENTRY", "is not a valid name: use up to 40 small letters"),
         ("spots_gan", "spots_gan.entry:SPOTS", "is a DatasetEntry: declare a WorkloadEntry"),
         ("spots_gan", "spots_gan.nothing:ENTRY", "cannot be loaded (ModuleNotFoundError"),

@@ -96,11 +96,73 @@ def test_a_package_brings_a_domain(tmp_path: Path) -> None:
     }
 
 
-def test_a_broken_domain_of_a_package_is_skipped(tmp_path: Path) -> None:
-    environment = installed(tmp_path, "stars", "raise OSError('no sky')", POINTS)
+@pytest.mark.parametrize(
+    "module",
+    [
+        "raise OSError('no sky')",
+        MODULE.replace("workloads={", "workloads=None, nouns={"),
+        MODULE.replace('Preset("Stars", "A small GAN.", {"workload": "star_gan"})', "3"),
+        MODULE.replace('("stars:BRIGHTNESS",)', "None"),
+    ],
+)
+def test_a_broken_domain_of_a_package_is_skipped(tmp_path: Path, module: str) -> None:
+    environment = installed(tmp_path, "stars", module, POINTS)
     process = output("from gan_runtime import catalog; print(*catalog.WORKLOADS)", environment)
     assert "shower_3dgan" in process.stdout
     assert "stars of gan_runtime.domains is skipped" in process.stderr
+
+
+def test_presets_and_preparations_have_groups_of_entry_points(tmp_path: Path) -> None:
+    module = MODULE + "SKY, NIGHT = DOMAIN.preparations['sky'], DOMAIN.presets['stars']"
+    points = (
+        "[gan_runtime.presets]\nnight = stars:NIGHT\n[gan_runtime.preparations]\nsky = stars:SKY\n"
+    )
+    read = """
+from gan_runtime.data.preparations import PREPARATIONS
+from gan_runtime.spec.presets import PRESETS
+print(PRESETS["night"].title, PREPARATIONS["sky"].title)
+"""
+    assert output(read, installed(tmp_path, "stars", module, points)).stdout == "Stars Sky\n"
+
+
+TAKEN = """
+NAMES = {"star_gan": "dcgan", "sky": "pictures", "constellation": "grey_grid"}
+PARTS = {
+    part: {NAMES.get(name, "quick"): row for name, row in getattr(DOMAIN, part).items()}
+    for part in ("workloads", "preparations", "renderers", "presets")
+}
+from dataclasses import replace
+QUALITY = replace(BRIGHTNESS, name="quality", title="Stars")
+DOMAIN = replace(
+    DOMAIN, **PARTS, evaluations=("stars:QUALITY", "stars:BRIGHTNESS"), jobs=("star_jobs",)
+)
+"""
+JOBS = """
+from gan_runtime.jobs.job import Job
+JOBS = (Job("generate", "Stars", "stars:generate"),)
+"""
+
+
+def test_no_name_of_a_domain_replaces_one_of_the_project(tmp_path: Path) -> None:
+    read = """
+from gan_runtime import catalog, pictures
+from gan_runtime.catalog.evaluations import evaluations
+from gan_runtime.data.preparations import PREPARATIONS
+from gan_runtime.jobs.job import jobs
+from gan_runtime.spec.presets import PRESETS
+rows = (
+    catalog.WORKLOADS["dcgan"], PREPARATIONS["pictures"], PRESETS["quick"],
+    evaluations()["quality"], jobs()["generate"],
+)
+assert not any(row.title in ("Stars", "Sky") for row in rows), rows
+assert pictures.RENDERERS["grey_grid"].draw != "stars:draw"
+print("brightness" in evaluations())
+"""
+    (tmp_path / "star_jobs.py").write_text(JOBS, encoding="utf-8")
+    process = output(read, installed(tmp_path, "stars", MODULE + TAKEN, POINTS))
+    assert process.stdout == "True\n", "the rest of the domain is usable"
+    for name in ("dcgan", "pictures", "grey_grid", "quick", "quality", "generate"):
+        assert f"the name {name!r} is taken: use another one" in process.stderr
 
 
 @pytest.mark.parametrize("place", ["stars:DARKNESS", "stars:NoOptions", "moons:DARKNESS"])
@@ -137,7 +199,31 @@ print("brightness" in jobs(), prepared.png_of_rows({"sky": np.zeros((1, 2, 2))})
     process = output(read, installed(tmp_path, "stars", module, POINTS))
     assert process.stdout == "True None\n"
     assert "jobs of stars are skipped: 'moons:JOBS' cannot be loaded" in process.stderr
-    assert "the first rows are not drawn by stars:no_sky" in process.stderr
+    assert "the drawing of stars is left out" in process.stderr
+
+
+def test_functions_of_a_package_that_fail_are_left_out_of_pages(tmp_path: Path) -> None:
+    module = MODULE.replace('verdict="stars:verdict"', 'page="star_page:PAGE"').replace(
+        "evaluations=", "describe=lambda fields: fields['sky'], evaluations="
+    )
+    page = """
+from dashboard.evaluation.answers import DomainPage
+PAGE = DomainPage((), (), (), (), about=lambda row: 1 / 0)
+"""
+    (tmp_path / "star_page.py").write_text(page, encoding="utf-8")
+    read = """
+from datetime import datetime
+from dashboard import data_summary
+from dashboard.evaluation.answers import cautions
+from gan_runtime.base.fields import pictures
+from gan_runtime.store.queries import EvaluationRow
+print(data_summary.row({"stars": pictures(8, 8, 1)}))
+print(cautions([EvaluationRow("r", "brightness", "k", datetime(2026, 1, 1), 1, 1, "best", {})]))
+"""
+    process = output(read, installed(tmp_path, "stars", module, POINTS))
+    assert process.stdout == "8 × 8 stars\n\n"
+    assert "the description of stars is left out" in process.stderr
+    assert "ZeroDivisionError" in process.stderr
 
 
 def test_a_broken_page_and_a_missing_option_of_an_evaluation_are_passed_over(

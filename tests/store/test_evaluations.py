@@ -16,6 +16,7 @@ from gan_runtime.records.earlier_records import answer_of
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import ingest, queries
+from gan_runtime.training.verdict import Finding
 from tests.evaluation.hand_made import surface
 from tests.support.measured_flows import iteration
 from tests.support.measured_showers import earlier, measurement
@@ -112,6 +113,23 @@ def test_curves_and_arrays_are_stored_as_measured(home: Home, new_run: NewRun) -
     file, cells = queries.evaluation_arrays(store, row)
     assert (file.name, file.file, file.places) == ("pictures", "quality/epoch-3.npz", [])
     assert (cells.places, cells.values, cells.facts) == ([4, 2], [1.5, 2.5], {"grid": [3, 3]})
+
+
+def test_the_verdict_reads_one_answer_of_an_epoch(home: Home, new_run: NewRun) -> None:
+    """Not the coverage of one and the class distance of another."""
+    run, base = new_run("quick-0001"), answer(1, 2.0)
+    shares = [
+        Score(name=name, value=value, floor=0.9)
+        for name, value in (("coverage", 0.05), ("class_distance", 0.9), ("sure", 0.9))
+    ]
+    journal.append(
+        run.evaluations_journal,
+        1,
+        base.model_copy(update={"key": "few", "scores": shares[1:]}),
+        base.model_copy(update={"key": "far", "scores": shares[:1]}),
+    )
+    verdict = queries.verdicts(ingest.store_of(home), ("quick-0001",))["quick-0001"]
+    assert verdict.finding is Finding.UNLIKE, "the newest; that of both would be a collapse"
 
 
 def test_finite_scores_with_a_prefix_are_numbers_of_the_run(home: Home, new_run: NewRun) -> None:

@@ -364,6 +364,11 @@ def test_another_evaluation_says_how_far_its_median_score_is(
         " itself."
     )
     assert judged(2, error=score("error", 0.4, 0.1), share=share).finding is Finding.PARTIAL
+    few = judged(2, error=score("error", 0.11, 0.1, 0.001), share=score("share", 0.3, 0.9, 0.01))
+    assert few.sentence == (
+        "Unlike the data after epoch 2: the median score is 33% of that of ground truth against"
+        " itself."
+    )
     near = judged(2, error=score("error", 0.15, 0.1, 0.0), share=share)
     assert (near.finding, near.is_trouble) == (Finding.MEASURED, False)
     assert near.sentence == (

@@ -222,6 +222,7 @@ ROLLOUT = Evaluation(
     page="dashboard.domains.flows.page:PAGE",
     work="gan_runtime.domains.flows.rollout:iterate",
     report="gan_runtime.domains.flows.evaluation:report",
+    verdict="gan_runtime.domains.flows.rollout_verdict:verdict",
     earlier_jobs=("iterate",),
     busy="the model of run {run_id} is in a rollout",
     environment=ON_THE_CPU,

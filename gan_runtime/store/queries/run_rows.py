@@ -290,26 +290,29 @@ def _last_epochs(
 
 
 def _last_answers(store: Store, condition: str) -> dict[str, list[MeasuredAnswer]]:
-    """run_id → the answers of its last epochs that an evaluation measured, earliest first. Only of
+    """run_id → the answers of its last epochs that an evaluation measured, earliest first. Of
+    several answers of an epoch, the one of highest precedence counts, then the newest. Only of
     evaluations whose scores are numbers of runs.
     """
     rows = store.rows(
         f"""
         SELECT run_id, evaluation, epoch, score, value, error, low, high, floor, floor_error,
-            ceiling
+            ceiling, baselines
         FROM evaluation_scores JOIN evaluations e USING (run_id, evaluation, key, epoch, step)
         WHERE {condition} AND metric_prefix <> ''
-        QUALIFY row_number() OVER (PARTITION BY run_id, evaluation, epoch, score
-                ORDER BY e.precedence DESC, e.measured_at DESC) = 1
+        QUALIFY dense_rank() OVER (PARTITION BY run_id, evaluation, epoch
+                ORDER BY e.precedence DESC, e.measured_at DESC, key) = 1
             AND epoch > max(epoch) OVER (PARTITION BY run_id, evaluation) - $epochs
-        ORDER BY run_id, epoch
+        ORDER BY run_id, epoch, evaluation, score
         """,
         {"epochs": AGREEING},
     )
     names = ("value", "error", "low", "high", "floor", "floor_error", "ceiling")
     scores: dict[tuple[str, str, int], dict[str, Score]] = {}
-    for run_id, evaluation, epoch, name, *values in rows:
-        score = Score(name=name, **dict(zip(names, values, strict=True)))
+    for run_id, evaluation, epoch, name, *values, baselines in rows:
+        numbers = dict(zip(names, values, strict=True))
+        finite = {key: value for key, value in (baselines or {}).items() if value is not None}
+        score = Score(name=name, **numbers, baselines=finite)
         scores.setdefault((run_id, evaluation, epoch), {})[name] = score
     answers: dict[str, list[MeasuredAnswer]] = {}
     for (run_id, evaluation, epoch), of_answer in scores.items():
