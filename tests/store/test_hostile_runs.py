@@ -90,53 +90,53 @@ def run_ids(store: Store) -> list[str]:
 # ---- unreadable runs -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("submission", "what"),
-    [
-        (with_option(replicas="x"), "replicas is not a whole number from 1 to 1024"),
-        (with_option(replicas=[1]), "replicas is not a whole number"),
-        (with_option(replicas=HUGE), "replicas is not a whole number"),
-        (with_option(epochs=0), "epochs is not a whole number"),
-        (with_option(seed=1.5), "seed is not a whole number"),
-        (with_option(batch_size_global=True), "batch_size_global is not a whole number"),
-        (with_option(learning_rate_generator={"a": 1}), "learning_rate_generator is not"),
-        (with_option(workload=7), "workload is not"),
-        ({**SUBMITTED, "spec": {}}, "workload is missing"),
-        ({**SUBMITTED, "spec": []}, "spec"),
-        (created(color=HUGE), "color"),
-        (created(color=-1), "color"),
-        (created(accelerator="abacus"), "accelerator"),
-        (created(at="0001-01-01T00:00:00Z"), "at: the year must be from 1970 to 2199"),
-        (created(study={**STUDY, "repeat": "x"}), "study.repeat"),
-        (created(study={**STUDY, "variant_index": HUGE}), "study.variant_index"),
-        (json.dumps(created())[:100], ""),
-        ("[1, 2, 3]", ""),
-        ('{"kind": "status", "status": "finished", "reason": "done"}', "must be the submission"),
-        ("\ufffd" * 100, ""),
-    ],
-)
-def test_bad_submission_quarantines_its_run_and_others_continue(
-    home: Home, good: RunDir, submission: dict[str, Any] | str, what: str
+BAD_SUBMISSIONS: list[tuple[dict[str, Any] | str, str]] = [
+    (with_option(replicas="x"), "replicas is not a whole number from 1 to 1024"),
+    (with_option(replicas=[1]), "replicas is not a whole number"),
+    (with_option(replicas=HUGE), "replicas is not a whole number"),
+    (with_option(epochs=0), "epochs is not a whole number"),
+    (with_option(seed=1.5), "seed is not a whole number"),
+    (with_option(batch_size_global=True), "batch_size_global is not a whole number"),
+    (with_option(learning_rate_generator={"a": 1}), "learning_rate_generator is not"),
+    (with_option(workload=7), "workload is not"),
+    ({**SUBMITTED, "spec": {}}, "workload is missing"),
+    ({**SUBMITTED, "spec": []}, "spec"),
+    (created(color=HUGE), "color"),
+    (created(color=-1), "color"),
+    (created(accelerator="abacus"), "accelerator"),
+    (created(at="0001-01-01T00:00:00Z"), "at: the year must be from 1970 to 2199"),
+    (created(study={**STUDY, "repeat": "x"}), "study.repeat"),
+    (created(study={**STUDY, "variant_index": HUGE}), "study.variant_index"),
+    (json.dumps(created())[:100], ""),
+    ("[1, 2, 3]", ""),
+    ('{"kind": "status", "status": "finished", "reason": "done"}', "must be the submission"),
+    ("\ufffd" * 100, ""),
+]
+
+
+def test_each_bad_submission_quarantines_its_run_and_others_continue(
+    home: Home, good: RunDir
 ) -> None:
-    bad = RunDir(home.runs / "quick-0002")
-    write(
-        bad.supervisor_journal,
-        submission,
-        {"kind": "status", "status": "finished", "reason": "done"},
-    )
+    expected = {f"quick-{number:04d}": case for number, case in enumerate(BAD_SUBMISSIONS, start=2)}
+    for run_id, (submission, _) in expected.items():
+        write(RunDir(home.runs / run_id).supervisor_journal, submission, DONE)
     store = Store()
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
     assert run_ids(store) == [good.run_id]
-    [(name, reason)] = queries.set_aside(store).items()
-    assert name == bad.run_id
-    assert reason.startswith("the first line of journal-supervisor.jsonl must be the submission")
-    assert what in reason
+    reasons = queries.set_aside(store)
+    assert reasons.keys() == expected.keys()
+    for run_id, (_, what) in expected.items():
+        reason = reasons[run_id]
+        assert reason.startswith(
+            "the first line of journal-supervisor.jsonl must be the submission"
+        )
+        assert what in reason
     assert ingestor.catch_up() == 0
     with pytest.raises(
         UnknownRunError, match=r"^run quick-0002 cannot be read: the first line of "
     ):
-        queries.run(store, bad.run_id)
+        queries.run(store, "quick-0002")
 
 
 def test_quarantined_run_returns_when_readable_and_is_dropped_when_deleted(
@@ -381,105 +381,98 @@ TIMES = {
 }
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *({**CALL, name: HUGE**2} for name in ("epoch", "first_step", "attempt")),
-        *({**CALL, name: -1} for name in ("epoch", "first_step", "attempt")),
-        {**CALL, "wall_s": [1.0]},
-        {**CALL, "values": {"loss_generator": [1.0]}},
-        {**CALL, "values": {"x" * 201: [1.0, 2.0]}},
-        {**CALL, "at": "9999-12-31T23:59:59Z"},
-        {**CALL, "at": "0001-01-01T00:00:00+14:00"},
-        *(
-            {**EPOCH, name: value}
-            for name, value in (
-                ("images", HUGE**2),
-                ("epoch", -1),
-                ("step", "x"),
-                ("seconds", None),
-            )
-        ),
-        *(
-            {**BINS, name: value}
-            for name, value in (
-                ("count", [1]),
-                ("count", [1, -1]),
-                ("count", [1, HUGE**2]),
-                ("name", 7),
-            )
-        ),
-        *(
-            {**PICTURE, name: value}
-            for name, value in (
-                *(("file", None), ("meta", []), ("sample_kind", {}), ("step", HUGE**2)),
-                *(
-                    ("sample_kind", kind)
-                    for kind in ("", "../../x", "a/b", "A", "x" * 41, "samples\n")
-                ),
-            )
-        ),
-        *(
-            {**MEMORY, name: value}
-            for name, value in (("process_bytes", 2**70), ("device_bytes", -1))
-        ),
-        *(
-            {**SURFACE, name: value}
-            for name, value in (
-                ("loss", []),
-                ("path_x", []),
-                ("images", -1),
-                ("path_epoch", [HUGE**2]),
-            )
-        ),
-        *(
-            {**TIMES, name: value}
-            for name, value in (("rank", HUGE), ("steps", HUGE), ("rank", -1))
-        ),
-        {"kind": "plan", "images": -1, "steps_per_epoch": 1, "epochs": 1},
-        {"kind": "attempt", "resume_step": -1},
-        {
-            "kind": "kernels",
-            "operations": HUGE**2,
-            "kernels_before": None,
-            "kernels_after": None,
-            "fusions": None,
-        },
-        {"kind": "profile", "step": 1, "steps": 1, "seconds": 1, "shares": [1]},
-        {
-            "kind": "profile",
-            "step": 1,
-            "steps": 0,
-            "seconds": 1,
-            "shares": [IDLE],
-        },  # pages divide by these
-        iteration().model_dump_json().replace('"solver_steps":24', '"solver_steps":0'),
-        {"kind": "status", "status": "asleep", "reason": ""},
-        {"kind": "status", "status": "finished", "reason": "", "attempt": HUGE},
-        {"kind": "host", "facts": []},
-        *({**ANSWER, "facts": {name: []}} for name in ("protocol", "features", "accuracy")),
-        {**ANSWER, "evaluation": "rollout", "facts": {"cores": "two"}},
-        {**ANSWER, "evaluation": "rollout", "curves": [{**CURVE, "facts": {"names": [7]}}]},
-        {**ANSWER, "evaluation": "physics", "facts": {"grid": [3, 3]}},
-        {**ANSWER, "evaluation": "physics", "curves": [{**CURVE, "facts": {"energy": 1.0}}]},
-        {**ANSWER, "evaluation": "physics", "arrays": [{"name": "real", "facts": {"pair": {}}}]},
-        {"kind": "hologram"},
-        '{"kind": "host", "facts": ' + '{"a": ' * 300 + "1" + "}" * 301,
-        '{"kind": "event", "level": "info", "topic": "\\ud800", "message": ""}',
-        '{"kind": "event", "level": "info", "topic": "a", "message": ' + "9" * 5_000 + "}",
-        "\0\0\0\0",
-    ],
-)
-def test_invalid_line_is_skipped_with_an_event(
-    home: Home, good: RunDir, line: dict[str, Any] | str
-) -> None:
-    write(good.trainer_journal(), line, {"kind": "phase", "phase": "build", "seconds": 1.5})
+INVALID_LINES: list[dict[str, Any] | str] = [
+    *({**CALL, name: HUGE**2} for name in ("epoch", "first_step", "attempt")),
+    *({**CALL, name: -1} for name in ("epoch", "first_step", "attempt")),
+    {**CALL, "wall_s": [1.0]},
+    {**CALL, "values": {"loss_generator": [1.0]}},
+    {**CALL, "values": {"x" * 201: [1.0, 2.0]}},
+    {**CALL, "at": "9999-12-31T23:59:59Z"},
+    {**CALL, "at": "0001-01-01T00:00:00+14:00"},
+    *(
+        {**EPOCH, name: value}
+        for name, value in (
+            ("images", HUGE**2),
+            ("epoch", -1),
+            ("step", "x"),
+            ("seconds", None),
+        )
+    ),
+    *(
+        {**BINS, name: value}
+        for name, value in (
+            ("count", [1]),
+            ("count", [1, -1]),
+            ("count", [1, HUGE**2]),
+            ("name", 7),
+        )
+    ),
+    *(
+        {**PICTURE, name: value}
+        for name, value in (
+            *(("file", None), ("meta", []), ("sample_kind", {}), ("step", HUGE**2)),
+            *(("sample_kind", kind) for kind in ("", "../../x", "a/b", "A", "x" * 41, "samples\n")),
+        )
+    ),
+    *({**MEMORY, name: value} for name, value in (("process_bytes", 2**70), ("device_bytes", -1))),
+    *(
+        {**SURFACE, name: value}
+        for name, value in (
+            ("loss", []),
+            ("path_x", []),
+            ("images", -1),
+            ("path_epoch", [HUGE**2]),
+        )
+    ),
+    *({**TIMES, name: value} for name, value in (("rank", HUGE), ("steps", HUGE), ("rank", -1))),
+    {"kind": "plan", "images": -1, "steps_per_epoch": 1, "epochs": 1},
+    {"kind": "attempt", "resume_step": -1},
+    {
+        "kind": "kernels",
+        "operations": HUGE**2,
+        "kernels_before": None,
+        "kernels_after": None,
+        "fusions": None,
+    },
+    {"kind": "profile", "step": 1, "steps": 1, "seconds": 1, "shares": [1]},
+    {
+        "kind": "profile",
+        "step": 1,
+        "steps": 0,
+        "seconds": 1,
+        "shares": [IDLE],
+    },  # pages divide by these
+    iteration().model_dump_json().replace('"solver_steps":24', '"solver_steps":0'),
+    {"kind": "status", "status": "asleep", "reason": ""},
+    {"kind": "status", "status": "finished", "reason": "", "attempt": HUGE},
+    {"kind": "host", "facts": []},
+    *({**ANSWER, "facts": {name: []}} for name in ("protocol", "features", "accuracy")),
+    {**ANSWER, "evaluation": "rollout", "facts": {"cores": "two"}},
+    {**ANSWER, "evaluation": "rollout", "curves": [{**CURVE, "facts": {"names": [7]}}]},
+    {**ANSWER, "evaluation": "physics", "facts": {"grid": [3, 3]}},
+    {**ANSWER, "evaluation": "physics", "curves": [{**CURVE, "facts": {"energy": 1.0}}]},
+    {**ANSWER, "evaluation": "physics", "arrays": [{"name": "real", "facts": {"pair": {}}}]},
+    {"kind": "hologram"},
+    '{"kind": "host", "facts": ' + '{"a": ' * 300 + "1" + "}" * 301,
+    '{"kind": "event", "level": "info", "topic": "\\ud800", "message": ""}',
+    '{"kind": "event", "level": "info", "topic": "a", "message": ' + "9" * 5_000 + "}",
+    "\0\0\0\0",
+]
+
+
+def test_each_invalid_line_is_skipped_with_an_event(home: Home, new_run: NewRun) -> None:
+    lines = {f"quick-{number:04d}": line for number, line in enumerate(INVALID_LINES)}
+    for run_id, line in lines.items():
+        run = new_run(run_id)
+        write(run.trainer_journal(), line, {"kind": "phase", "phase": "build", "seconds": 1.5})
     store = ingest.store_of(home)
-    assert run_ids(store) == [good.run_id]
-    assert store.rows("SELECT seconds FROM phases") == [(1.5,)]
-    [(level, message)] = store.rows("SELECT level, message FROM events WHERE kind = 'journal'")
-    assert (level, message[:26]) == ("warning", "A line of journal-0.jsonl ")
-    assert not queries.run_table(store).empty
+    assert set(run_ids(store)) == lines.keys()
+    assert dict(store.rows("SELECT run_id, seconds FROM phases")) == dict.fromkeys(lines, 1.5)
+    events = store.rows("SELECT run_id, level, message FROM events WHERE kind = 'journal'")
+    assert sorted((run_id, level, message[:26]) for run_id, level, message in events) == [
+        (run_id, "warning", "A line of journal-0.jsonl ") for run_id in lines
+    ]
+    assert len(queries.run_table(store)) == len(lines)
 
 
 def test_facts_of_a_host_with_another_type_are_dropped(home: Home, good: RunDir) -> None:

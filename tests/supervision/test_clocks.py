@@ -87,8 +87,7 @@ def test_cluster_run_is_lost_after_silence_on_the_owners_clock(
 # ---- invalid process.json ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "content",
+INVALID_PROCESS_FILES = (
     [
         "",
         "{",
@@ -108,19 +107,25 @@ def test_cluster_run_is_lost_after_silence_on_the_owners_clock(
     + [
         f'{{"pid": 1, "started": 1.0, "attempt": 1, "workers": {workers}}}'
         for workers in ('"x"', "[1]", '[{"pid": -1}]', "{}")
-    ],
+    ]
 )
-def test_invalid_process_file_counts_as_missing(home: Home, new_run: NewRun, content: str) -> None:
-    run = new_run("quick-0001")
-    journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
-    run.process_file.write_text(content, encoding="utf-8")
-    assert run.process() is None
+
+
+def test_each_invalid_process_file_counts_as_missing(home: Home, new_run: NewRun) -> None:
+    runs = [new_run(f"quick-{number:04d}") for number in range(1, len(INVALID_PROCESS_FILES) + 1)]
+    for run, content in zip(runs, INVALID_PROCESS_FILES, strict=True):
+        journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
+        run.process_file.write_text(content, encoding="utf-8")
+    assert [run.process() for run in runs] == [None] * len(runs)
     owner = Owner(home)
     owner.tick()
     owner.clock.now = HANDSHAKE_SECONDS + 1
-    run.request_stop("a test")
+    for run in runs:
+        run.request_stop("a test")
     owner.tick()
-    assert owner.status(run) == "stopped"
+    assert {run.run_id: owner.status(run) for run in runs} == {
+        run.run_id: "stopped" for run in runs
+    }
 
 
 def test_process_is_identified_by_its_start_despite_clock_changes() -> None:
