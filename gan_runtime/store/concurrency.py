@@ -120,7 +120,7 @@ class QueryCache:
     def _tables(self, sql: str) -> frozenset[str]:
         """All tables that names in the statement can mean."""
         return frozenset().union(
-            *(self._reads.get(name, frozenset()) for name in _NAME.findall(sql))
+            *(self._reads.get(name, frozenset()) for name in set(_NAME.findall(sql)))
         )
 
     def _follow(self, views: Mapping[str, str]) -> None:

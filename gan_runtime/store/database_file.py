@@ -159,10 +159,11 @@ def _for_now(path: Path | None, error: duckdb.Error) -> StoreError | HomeError |
 
 
 def _create(connection: duckdb.DuckDBPyConnection, path: Path | None, tables: RecordTables) -> None:
-    layout = _layout(connection)
+    has_tables = _has_tables(connection)
+    layout = _layout(connection) if has_tables else {}
     if layout:
         _check_version(connection, path)
-    elif _has_tables(connection):
+    elif has_tables:
         raise _unusable(path, "is a database of another program", StoreKind.FOREIGN)
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     if layout and _is_current(connection, layout, tables):
@@ -243,7 +244,10 @@ def _layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
 
 def tables_and_views(connection: duckdb.DuckDBPyConnection) -> tuple[list[str], dict[str, str]]:
     """Names of the tables, and the definition of each view."""
-    return list(_layout(connection)), _views(connection)
+    names = connection.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'ingest'"
+    ).fetchall()
+    return [name for (name,) in names], _views(connection)
 
 
 def _views(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
