@@ -46,7 +46,7 @@ def spoiled(home: Home) -> JobDir:
     return _job(home, "count-0002")
 
 
-def check_that_all_others_go_on(home: Home, good: JobDir, spoiled: JobDir) -> None:
+def check_that_all_others_go_on(home: Home, good: JobDir, *spoiled: JobDir) -> None:
     """Checks that the owner and a list of jobs still read runs and jobs."""
     store, keeper = Store(), JobSupervisor(home)
     keeper.tick(busy={""})
@@ -54,68 +54,64 @@ def check_that_all_others_go_on(home: Home, good: JobDir, spoiled: JobDir) -> No
     assert [row.run_id for row in queries.runs(store)] == ["quick-0001"]
     stored = dict(store.rows("SELECT job_id, state FROM jobs"))
     assert stored.pop(good.job_id) == "finished"
-    assert stored.keys() <= {spoiled.job_id}
+    assert stored.keys() <= {job.job_id for job in spoiled}
     assert good.job_id in [look.job.job_id for look in job_queue.snapshots(home)]
-    assert isinstance(spoiled.log_tail(), str)
+    assert all(isinstance(job.log_tail(), str) for job in spoiled)
 
 
-@pytest.mark.parametrize(
-    ("file", "content"),
-    [
-        ("process.json", json.dumps({**PROCESS, "started": float("nan")})),
-        ("process.json", json.dumps({**PROCESS, "started": 1e300})),
-        ("process.json", json.dumps({**PROCESS, "started": -1e18})),
-        ("process.json", json.dumps({**PROCESS, "pid": 2**40})),
-        ("process.json", json.dumps({**PROCESS, "born": "x" * 10**6})),
-        ("job.json", '{"kind": "count", "options": {"run_id": 1%s}, "asker": "a"}' % ("0" * 400)),
-        ("job.json", json.dumps({**REQUEST, "options": {"run_id": ["quick-0001"]}})),
-        ("job.json", json.dumps({**REQUEST, "options": {"run_id": "../.."}})),
-        ("job.json", json.dumps({**REQUEST, "options": {"more": "x" * 10**6}})),
-        ("job.json", json.dumps({**REQUEST, "at": "0001-01-01T00:00:00Z"})),
-        (
-            "end.json",
-            json.dumps({"state": "finished", "reason": "done", "at": "9999-12-31T23:59:59-12:00"}),
-        ),
-        ("end.json", json.dumps({"state": "finished", "reason": "x" * 10**7})),
-        ("progress.jsonl", '{"done": 1%s, "total": 3}\n' % ("0" * 400)),
-        ("progress.jsonl", '{"done": -1, "total": 1e400}\n'),
-    ],
+IMPLAUSIBLE_FILES = (
+    ("process.json", json.dumps({**PROCESS, "started": float("nan")})),
+    ("process.json", json.dumps({**PROCESS, "started": 1e300})),
+    ("process.json", json.dumps({**PROCESS, "started": -1e18})),
+    ("process.json", json.dumps({**PROCESS, "pid": 2**40})),
+    ("process.json", json.dumps({**PROCESS, "born": "x" * 10**6})),
+    ("job.json", '{"kind": "count", "options": {"run_id": 1%s}, "asker": "a"}' % ("0" * 400)),
+    ("job.json", json.dumps({**REQUEST, "options": {"run_id": ["quick-0001"]}})),
+    ("job.json", json.dumps({**REQUEST, "options": {"run_id": "../.."}})),
+    ("job.json", json.dumps({**REQUEST, "options": {"more": "x" * 10**6}})),
+    ("job.json", json.dumps({**REQUEST, "at": "0001-01-01T00:00:00Z"})),
+    (
+        "end.json",
+        json.dumps({"state": "finished", "reason": "done", "at": "9999-12-31T23:59:59-12:00"}),
+    ),
+    ("end.json", json.dumps({"state": "finished", "reason": "x" * 10**7})),
+    ("progress.jsonl", '{"done": 1%s, "total": 3}\n' % ("0" * 400)),
+    ("progress.jsonl", '{"done": -1, "total": 1e400}\n'),
 )
+
+
 def test_an_implausible_job_file_counts_as_missing(
-    home: Home,
-    new_run: NewRun,
-    good: JobDir,
-    spoiled: JobDir,
-    monkeypatch: pytest.MonkeyPatch,
-    file: str,
-    content: str,
+    home: Home, new_run: NewRun, good: JobDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new_run("quick-0001")
     monkeypatch.setattr(job_queue, "start", lambda _: None)
-    (spoiled.path / file).write_text(content)
-    check_that_all_others_go_on(home, good, spoiled)
-    (spoiled.path / "end.json").unlink()
-    check_that_all_others_go_on(home, good, spoiled)
+    spoiled = [_job(home, f"count-{number:04d}") for number in range(2, 2 + len(IMPLAUSIBLE_FILES))]
+    for job, (file, content) in zip(spoiled, IMPLAUSIBLE_FILES, strict=True):
+        (job.path / file).write_text(content)
+    check_that_all_others_go_on(home, good, *spoiled)
+    for job in spoiled:
+        (job.path / "end.json").unlink()
+    check_that_all_others_go_on(home, good, *spoiled)
 
 
 @pytest.mark.parametrize("kind", not_plain.KINDS)
-@pytest.mark.parametrize(
-    "file", ["job.json", "process.json", "end.json", "progress.jsonl", "log.txt", "STOP"]
-)
 def test_an_irregular_file_in_a_job_folder_blocks_no_other_job(
-    home: Home, new_run: NewRun, good: JobDir, spoiled: JobDir, file: str, kind: str
+    home: Home, new_run: NewRun, good: JobDir, kind: str
 ) -> None:
     """The job's process is not started if its log would be lost."""
     new_run("quick-0001")
-    if file in ("log.txt", "STOP"):
-        (spoiled.path / "end.json").unlink()
-    else:
-        spoiled.write_request(JobRequest.model_validate({**REQUEST, "kind": "generate"}))
-    not_plain.put(spoiled.path / file, kind)
-    if file != "log.txt":
-        (spoiled.path / ".start.lock").mkdir()  # this test must not start a process
-    check_that_all_others_go_on(home, good, spoiled)
-    assert not spoiled.is_started
+    files = ("job.json", "process.json", "end.json", "progress.jsonl", "log.txt", "STOP")
+    spoiled = [_job(home, f"count-{number:04d}") for number in range(2, 2 + len(files))]
+    for job, file in zip(spoiled, files, strict=True):
+        if file in ("log.txt", "STOP"):
+            (job.path / "end.json").unlink()
+        else:
+            job.write_request(JobRequest.model_validate({**REQUEST, "kind": "generate"}))
+        not_plain.put(job.path / file, kind)
+        if file != "log.txt":
+            (job.path / ".start.lock").mkdir()  # this test must not start a process
+    check_that_all_others_go_on(home, good, *spoiled)
+    assert not any(job.is_started for job in spoiled)
 
 
 def test_an_unexpected_error_in_one_job_skips_only_that_job(

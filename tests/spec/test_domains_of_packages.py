@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.support.sources import ROOT
 
 MODULE = """
@@ -96,20 +94,23 @@ def test_a_package_brings_a_domain(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "raise OSError('no sky')",
-        MODULE.replace("workloads={", "workloads=None, nouns={"),
-        MODULE.replace('Preset("Stars", "A small GAN.", {"workload": "star_gan"})', "3"),
-        MODULE.replace('("stars:BRIGHTNESS",)', "None"),
-    ],
-)
-def test_a_broken_domain_of_a_package_is_skipped(tmp_path: Path, module: str) -> None:
-    environment = installed(tmp_path, "stars", module, POINTS)
+BROKEN = {
+    "unloadable": "raise OSError('no sky')",
+    "without_workloads": MODULE.replace("workloads={", "workloads=None, nouns={"),
+    "odd_preset": MODULE.replace('Preset("Stars", "A small GAN.", {"workload": "star_gan"})', "3"),
+    "without_evaluations": MODULE.replace('("stars:BRIGHTNESS",)', "None"),
+}
+
+
+def test_broken_domains_of_packages_are_skipped(tmp_path: Path) -> None:
+    for name, module in BROKEN.items():
+        points = f"[gan_runtime.domains]\n{name} = {name}:DOMAIN\n"
+        environment = installed(tmp_path, name, module, points)
     process = output("from gan_runtime import catalog; print(*catalog.WORKLOADS)", environment)
     assert "shower_3dgan" in process.stdout
-    assert "stars of gan_runtime.domains is skipped" in process.stderr
+    assert "star_gan" not in process.stdout
+    for name in BROKEN:
+        assert f"{name} of gan_runtime.domains is skipped" in process.stderr
 
 
 def test_presets_and_preparations_have_groups_of_entry_points(tmp_path: Path) -> None:
@@ -165,25 +166,34 @@ print("brightness" in evaluations())
         assert f"the name {name!r} is taken: use another one" in process.stderr
 
 
-@pytest.mark.parametrize("place", ["stars:DARKNESS", "stars:NoOptions", "moons:DARKNESS"])
-def test_a_broken_evaluation_of_a_package_is_skipped(tmp_path: Path, place: str) -> None:
-    module = MODULE.replace('("stars:BRIGHTNESS",)', f'("{place}", "stars:BRIGHTNESS")')
+def test_broken_evaluations_of_a_package_are_skipped(tmp_path: Path) -> None:
+    places = ("stars:DARKNESS", "stars:NoOptions", "moons:DARKNESS")
+    module = MODULE.replace('("stars:BRIGHTNESS",)', str((*places, "stars:BRIGHTNESS")))
     process = output(READ, installed(tmp_path, "stars", module, POINTS))
     assert json.loads(process.stdout)["tables"] == [True] * 5
-    assert f"an evaluation of stars is skipped: {place!r}" in process.stderr
+    for place in places:
+        assert f"an evaluation of stars is skipped: {place!r}" in process.stderr
 
 
-@pytest.mark.parametrize(
-    "rule", ["stars:missing", "moons:verdict", "builtins:len", "builtins:repr"]
-)
-def test_the_answer_of_an_evaluation_whose_rule_fails_has_no_verdict(
-    tmp_path: Path, rule: str
-) -> None:
-    environment = installed(tmp_path, "stars", MODULE.replace("stars:verdict", rule), POINTS)
-    read = READ.replace("said.sentence()", "said")
-    process = output(read, environment)
-    assert json.loads(process.stdout)["verdict"] is None
-    assert "the verdict of evaluation brightness is left out" in process.stderr
+def test_the_answers_of_evaluations_whose_rules_fail_have_no_verdict(tmp_path: Path) -> None:
+    rules = ("stars:missing", "moons:verdict", "builtins:len", "builtins:repr")
+    module = f"""{MODULE}
+from dataclasses import replace
+RULES = {{f"rule_{{place}}": rule for place, rule in enumerate({rules})}}
+globals().update({{
+    name: replace(BRIGHTNESS, name=name, verdict=rule) for name, rule in RULES.items()
+}})
+DOMAIN = replace(DOMAIN, evaluations=tuple(f"stars:{{name}}" for name in RULES))
+"""
+    read = """
+from gan_runtime.training import verdict
+for place in range(4):
+    print(verdict.of_answer(verdict.MeasuredAnswer(f"rule_{place}", 3, {})))
+"""
+    process = output(read, installed(tmp_path, "stars", module, POINTS))
+    assert process.stdout == "None\n" * 4
+    for place in range(4):
+        assert f"the verdict of evaluation rule_{place} is left out" in process.stderr
 
 
 def test_broken_jobs_and_a_broken_drawing_of_a_domain_are_skipped(tmp_path: Path) -> None:

@@ -244,6 +244,15 @@ def test_times_are_in_utc() -> None:
 # ---- user queries --------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def stored() -> Store:
+    """A store with one row, which user queries cannot change."""
+    store = Store()
+    with store.transaction() as writer:
+        writer.append("phases", [("quick-0001", 1, "build", 1.5)])
+    return store
+
+
 @pytest.mark.parametrize(
     "sql",
     [
@@ -253,11 +262,8 @@ def test_times_are_in_utc() -> None:
         "VALUES (1)",
     ],
 )
-def test_a_user_may_read(sql: str) -> None:
-    store = Store()
-    with store.transaction() as writer:
-        writer.append("phases", [("quick-0001", 1, "build", 1.5)])
-    assert store.user_answer(sql).rows
+def test_a_user_may_read(stored: Store, sql: str) -> None:
+    assert stored.user_answer(sql).rows
 
 
 @pytest.mark.parametrize(
@@ -280,16 +286,13 @@ def test_a_user_may_read(sql: str) -> None:
         "",
     ],
 )
-def test_a_user_cannot_write(tmp_path: Path, sql: str) -> None:
-    store = Store()
-    with store.transaction() as writer:
-        writer.append("phases", [("quick-0001", 1, "build", 1.5)])
+def test_a_user_cannot_write(stored: Store, tmp_path: Path, sql: str) -> None:
     with pytest.raises(
         QueryError,
         match='sql accepts one statement that reads: use a SELECT, such as "SELECT name',
     ):
-        store.user_answer(sql.replace("FILE", str(tmp_path / "file")))
-    assert store.rows(
+        stored.user_answer(sql.replace("FILE", str(tmp_path / "file")))
+    assert stored.rows(
         "SELECT count(*) FROM ingest.phases UNION ALL SELECT schema_version FROM ingest.version"
     ) == [
         (1,),
@@ -299,29 +302,29 @@ def test_a_user_cannot_write(tmp_path: Path, sql: str) -> None:
 
 
 @pytest.mark.parametrize("sql", ["SELEC 1", "SELECT nonsense FROM runs", "SELECT * FROM none"])
-def test_sql_that_fails_is_explained(sql: str) -> None:
+def test_sql_that_fails_is_explained(stored: Store, sql: str) -> None:
     with pytest.raises(
         QueryError,
         match=r"^the statement failed: (?s:.+) The views are listed in docs/schema\.md\.$",
     ):
-        Store().user_answer(sql)
+        stored.user_answer(sql)
 
 
 @pytest.mark.parametrize(
     "read", ["FROM read_text('FILE')", "FROM read_csv('FILE')", "FROM 'FILE'", "FROM glob('FILE')"]
 )
-def test_user_cannot_read_host_files(tmp_path: Path, read: str) -> None:
+def test_user_cannot_read_host_files(stored: Store, tmp_path: Path, read: str) -> None:
     (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
     with pytest.raises(
         QueryError, match=r"the statement failed: (Permission|Catalog|Binder) Error"
     ):
-        Store().user_answer(f"SELECT * {read.replace('FILE', str(tmp_path / 'secret.csv'))}")
+        stored.user_answer(f"SELECT * {read.replace('FILE', str(tmp_path / 'secret.csv'))}")
 
 
-def test_user_cannot_read_program_variables() -> None:
+def test_user_cannot_read_program_variables(stored: Store) -> None:
     frame = pd.DataFrame({"secret": [1]})
     with pytest.raises(QueryError, match="Table with name frame does not exist"):
-        Store().user_answer("SELECT * FROM frame")
+        stored.user_answer("SELECT * FROM frame")
     assert len(frame) == 1
 
 
@@ -351,25 +354,25 @@ def test_repeated_user_queries_work_and_times_stay_in_utc() -> None:
     ],
 )
 def test_statement_with_too_much_memory_or_too_many_columns_is_refused(
-    monkeypatch: pytest.MonkeyPatch, sql: str, sentence: str
+    stored: Store, monkeypatch: pytest.MonkeyPatch, sql: str, sentence: str
 ) -> None:
     monkeypatch.setattr(user_sql, "MAX_MEMORY", 400_000_000)
-    store, before = Store(), resource.getrlimit(resource.RLIMIT_AS)
+    before = resource.getrlimit(resource.RLIMIT_AS)
     with pytest.raises(QueryError, match=sentence):
-        store.user_answer(sql)
-    assert store.user_answer("SELECT 1").rows == [(1,)]
+        stored.user_answer(sql)
+    assert stored.user_answer("SELECT 1").rows == [(1,)]
     assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
 RUNAWAY = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r"
 
 
-def test_statement_ends_at_its_time_limit() -> None:
+def test_statement_ends_at_its_time_limit(stored: Store) -> None:
     with pytest.raises(
         QueryError,
         match=r"^the statement has no answer after 0\.2 s: select less, or raise --seconds\.$",
     ):
-        Store().user_answer(RUNAWAY, Limits(seconds=0.2))
+        stored.user_answer(RUNAWAY, Limits(seconds=0.2))
 
 
 @pytest.fixture
@@ -390,15 +393,14 @@ def test_ctrl_c_ends_a_statement() -> None:
         store.user_answer(RUNAWAY, Limits(seconds=60))
 
 
-def test_rows_beyond_the_limit_are_omitted_and_reported() -> None:
-    whole, part = Store(), Store()
-    assert not whole.user_answer("FROM range(3)", Limits(rows=3)).cut
-    answer = part.user_answer("FROM range(10_000_000_000)", Limits(rows=3))
+def test_rows_beyond_the_limit_are_omitted_and_reported(stored: Store) -> None:
+    assert not stored.user_answer("FROM range(3)", Limits(rows=3)).cut
+    answer = stored.user_answer("FROM range(10_000_000_000)", Limits(rows=3))
     assert (answer.rows, answer.cut) == ([(0,), (1,), (2,)], True)
 
 
-def test_columns_with_equal_names_are_all_in_the_answer() -> None:
-    answer = Store().user_answer("SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a")
+def test_columns_with_equal_names_are_all_in_the_answer(stored: Store) -> None:
+    answer = stored.user_answer("SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a")
     assert answer.records() == [{"a": 1, "a_3": 2, "a_2": 3, "a_4": 4}]
 
 

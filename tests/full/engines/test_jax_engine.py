@@ -1,5 +1,5 @@
-"""The JAX engine alone on larger networks and more devices: replicas, streamed rows, and the
-all-reduces of a step.
+"""The JAX engine alone on larger networks and more devices: replicas, and the all-reduces of a
+step.
 """
 
 from __future__ import annotations
@@ -8,30 +8,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.engines.claims import assert_eight_devices_compute_what_one_does
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.showers import random_showers
 from tests.support.engines.small_engines import (
-    Streamed,
     assert_close,
-    assert_equal,
     random_images,
 )
 
 RATES = ("learning_rate_generator", "learning_rate_discriminator")
 MLP: dict[str, Any] = {"optimizer": "sgd", **dict.fromkeys(RATES, 0.1)}
-
-
-@pytest.mark.parametrize(
-    ("workload", "options"),
-    [
-        ("mlp_gan", {**MLP, "clip_norm": 0.1}),
-        ("tiny", {**MLP, "batch_norm": "synchronised"}),
-    ],
-)
-def test_eight_devices_match_one(workload: str, options: dict[str, Any], jax: JaxProcess) -> None:
-    images = random_images(16, 8 if workload == "tiny" else 28)
-    assert_eight_devices_compute_what_one_does(workload, images, options, jax)
 
 
 @pytest.mark.parametrize("replicas", [2, 8])
@@ -50,22 +35,6 @@ def test_labels_and_energies_are_split_across_replicas_like_images(
     assert alone[2]["energy"] == pytest.approx(
         showers.resident["energy"].mean() * 0.01 - 1.0, abs=1e-5
     )
-
-
-def test_streamed_rows_train_exactly_like_resident_ones(jax: JaxProcess) -> None:
-    """Bit for bit: across the end of an epoch of 3 steps, in calls of any length, and after a
-    resume.
-    """
-    whole, options = random_showers(50), {"replicas": 2, "steps_per_loop": 4}
-    calls = (1, 4, 2)
-    (resident_numbers, resident), (numbers, state) = (
-        jax("trained", "conditional", data, calls, options) for data in (whole, Streamed(whole))
-    )
-    assert_equal(numbers, resident_numbers)
-    assert_equal(state, resident)
-    straight, resumed = jax("resumed", "conditional", Streamed(whole), options, 4, 3)
-    assert_equal(straight, resident)
-    assert_equal(resumed, resident)
 
 
 def test_dcgan_step_all_reduces_gradients_once_and_reuses_buffers(jax: JaxProcess) -> None:

@@ -216,16 +216,6 @@ def test_quality_of_a_short_run_is_measured(start: Start, tmp_path: Path) -> Non
     assert accuracy >= 0.97
 
 
-def test_quality_of_a_conditional_run_is_measured(start: Start) -> None:
-    options = ("workload=dcgan", "dataset=digits", "base_channels=4", "epochs=1")
-    options += ("precision=float32",)
-    output_of(start, "train", *(part for option in options for part in ("--set", option)))
-    words = ("evaluate", "run-0001", "quality", "--json", "--set", "samples=200")
-    scores = {score["name"]: score for score in json.loads(output_of(start, *words))["scores"]}
-    assert scores["coverage"]["ceiling"] < scores["coverage"]["floor"]
-    assert scores["fcd"]["floor"] < scores["fcd"]["value"]
-
-
 def test_run_is_measured_during_training_and_its_averages_afterward(
     start: Start,
     tmp_path: Path,
