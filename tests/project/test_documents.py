@@ -6,7 +6,6 @@ test_document_commands.py runs the commands.
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,8 @@ from gan_runtime.cli.app import app
 from gan_runtime.spec import RunSpec, presets
 from gan_runtime.store.store import Store
 from tests.support import documents, evaluation_page, guide, preparation_page, python_page
-from tests.support.sources import ROOT, file_of, imported, python_files, text
+from tests.support.called_modules import WALKED, walks
+from tests.support.sources import ROOT, file_of, python_files, text
 
 TREES = {  # blocks without a language that are not commands: page → how they start
     "docs/architecture.md": (" browser", " Field", " a loss", "            submit"),
@@ -173,33 +173,10 @@ def test_every_page_named_in_a_comment_exists() -> None:
     assert missing == []
 
 
-WALKED = re.compile(r"║|[a-z_]+(?:/[a-z_0-9]*)+|\bworker\b")
-
-
-def walks() -> list[str]:
-    page = text(Path("docs/architecture.md")).partition("## Four walks")[2].partition("```\n")[2]
-    return re.split(r"\n (?=\S)", "\n" + page.partition("```")[0])[1:]
-
-
 def module_of(name: str) -> str:
     """`store/ingest` → gan_runtime.store.ingest; `catalog/` → gan_runtime.catalog."""
     module = name.rstrip("/").replace("/", ".")
     return module if file_of(module) else f"gan_runtime.{module}"
-
-
-def leads_to(module: str, other: str) -> bool:
-    """Whether a module imports another, also through a package, or names it as a text."""
-    path = file_of(module)
-    assert path is not None
-    direct = imported(path)
-    packages = {name.rpartition(".")[0] for name in direct} | direct
-    through = {
-        name
-        for package in packages
-        if package.count(".") and (init := file_of(package)) and init.name == "__init__.py"
-        for name in imported(init)
-    }
-    return other in direct | through or f'"{other}"' in text(path)
 
 
 def test_the_four_walks_list_existing_files_and_count_them_correctly() -> None:
@@ -209,17 +186,3 @@ def test_the_four_walks_list_existing_files_and_count_them_correctly() -> None:
         files = [name for name in WALKED.findall(walk) if name != "║"]
         assert [name for name in files if file_of(module_of(name)) is None] == []
         assert len(files) == int(walk.split()[-1]), walk
-
-
-def test_each_file_of_a_walk_leads_to_the_next_one() -> None:
-    """One imports the other, in either direction; only files cross a process boundary."""
-    broken = []
-    for walk in walks():
-        for part in " ".join(WALKED.findall(walk)).split("║"):
-            modules = [module_of(name) for name in part.split()]
-            broken += [
-                f"{first} → {second}"
-                for first, second in itertools.pairwise(modules)
-                if not leads_to(first, second) and not leads_to(second, first)
-            ]
-    assert broken == []
