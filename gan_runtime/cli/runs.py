@@ -110,7 +110,7 @@ def _devices(row: Mapping[Any, Any]) -> str:
 
 
 def _quality(row: Mapping[Any, Any]) -> str:
-    """The quality of a run, such as "KCD 1.13", and whether its classifier is inaccurate; ""
+    """The quality of a run, such as "Error 1.13", and whether its classifier is inaccurate; ""
     without one.
     """
     if pd.isna(row["quality"]):
