@@ -106,8 +106,8 @@ def _quality_titles(table: pd.DataFrame) -> list[str]:
 
 
 def _range(metric: Metric, row: Mapping[Hashable, Any], is_mixed: bool) -> str:
-    """0.012 to 0.016, epoch 9; with the score: Error, 0.012 to 0.016, epoch 9. A score with a warning
-    begins with its cause.
+    """0.012 to 0.016, epoch 9; with the score: Error, 0.012 to 0.016, epoch 9. A score with a
+    warning begins with its cause.
     """
     has_interval = not (pd.isna(row["low"]) or pd.isna(row["high"]))
     between = (
