@@ -425,10 +425,10 @@ def over_time(scores: Iterable[Scores], *quality: MeasuredAnswer) -> list[Verdic
 
 
 def test_no_training_finding_appears_and_disappears_within_an_epoch() -> None:
-    """For all sequences of seven epochs of three kinds: a finding lasts, or changes only after the
+    """For all sequences of six epochs of three kinds: a finding lasts, or changes only after the
     epochs that it takes to agree.
     """
-    for scores in itertools.product((FINE, COLLAPSED, WINS), repeat=7):
+    for scores in itertools.product((FINE, COLLAPSED, WINS), repeat=6):
         findings = [found.finding for found in over_time(scores)][AGREEING - 1 :]
         agreed = [place for place, found in enumerate(findings) if found is not Finding.UNSTEADY]
         for before, after in pairwise(agreed):
@@ -438,7 +438,7 @@ def test_no_training_finding_appears_and_disappears_within_an_epoch() -> None:
 
 def test_run_with_nearly_identical_images_is_never_healthy() -> None:
     good = [answer(0.9, epoch=epoch) for epoch in range(2, 8)]
-    for scores in itertools.product(KINDS, repeat=5):
+    for scores in itertools.product(KINDS, repeat=4):
         for place, found in enumerate(over_time(scores, *good)):
             last = scores[max(0, place - AGREEING + 1) : place + 1]
             if any(one in ALIKE for one in last):
