@@ -267,6 +267,11 @@ def drawn_on_log(low: pd.Series, values: pd.Series) -> pd.Series:
     return low.clip(lower=float(values.min()) / 10.0)
 
 
+# Labels of a linear axis: digits by the distance of its lines, but powers of ten for small numbers.
+# Format "~g" writes 4e+1 for 40.
+PLAIN_LABELS = "datum.value && abs(datum.value) < 0.001 ? format(datum.value, '.3~g') : datum.label"
+
+
 def log_axis(form: str = "~g") -> alt.Axis:
     """Lines at 1, 2 and 5 of each power of ten; Vega would draw one for each digit. Within a factor
     of 5, where as few as none of them fit, Vega chooses.

@@ -12,7 +12,7 @@ import streamlit as st
 from dashboard import tables, words
 from gan_runtime.base import formats
 from gan_runtime.base.fields import IMAGES, LABELS, SOURCE, TARGET, Field, Fields
-from gan_runtime.base.importing import guarded
+from gan_runtime.base.packages import guarded
 from gan_runtime.catalog.domain import DOMAINS
 from gan_runtime.data.summary import Summary, SummaryCurve
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from dashboard import charts, palette
 from dashboard.chart_panels import Group
-from dashboard.charts import Rows, heading, layered, log_axis
+from dashboard.charts import PLAIN_LABELS, Rows, heading, layered, log_axis
 from gan_runtime.base.metrics import FAMILIES, LOSS_SCALE, Metric
 
 # Equal values overlap: the dashes of a later line let the first one show.
@@ -58,7 +58,7 @@ def planned_rates(frame: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart
 
     Columns: epoch (from 0), series, rate; `colors`: of each series.
     """
-    y = alt.Y("rate:Q", title="Learning rate", axis=alt.Axis(format=".3~g", tickCount=4))
+    y = alt.Y("rate:Q", title="Learning rate", axis=alt.Axis(labelExpr=PLAIN_LABELS, tickCount=4))
     tooltip = alt.Tooltip("epoch:Q", title="Epoch", format=".1f")
     lines = _dashed(colors, _x("epoch"), y, tooltip, "rate", ".3~g")
     description = (
@@ -149,7 +149,8 @@ def _step_axis(group: Group) -> dict[str, Any]:
     if group.log:
         return {"scale": alt.Scale(type="log", nice=False), "axis": charts.log_axis()}
     is_rate = group.format.endswith("e")  # other numbers are written out: 1,500 and 0.02
-    axis = {"axis": alt.Axis(tickCount=4, format=".3~g") if is_rate else alt.Axis(tickCount=4)}
+    plain = alt.Axis(labelExpr=PLAIN_LABELS, tickCount=4)
+    axis = {"axis": plain if is_rate else alt.Axis(tickCount=4)}
     return (
         {"scale": alt.Scale(domain=list(group.panel.domain)), **axis}
         if group.panel.domain
@@ -230,7 +231,7 @@ def quality_curve(rows: Rows, metric: Metric, log: bool, height: int = 260) -> a
     scale = alt.Scale(type="log" if log else "linear", zero=not log, nice=False, padding=8)
 
     def of(field: str) -> alt.Y:
-        axis = log_axis(",.3~r") if log else alt.Axis(format=",.3~r", tickCount=5)
+        axis = log_axis(",.3~r") if log else alt.Axis(labelExpr=PLAIN_LABELS, tickCount=5)
         return alt.Y(f"{field}:Q", title=None, scale=scale, axis=axis)
 
     base = alt.Chart().encode(
@@ -275,7 +276,7 @@ def quality_curve(rows: Rows, metric: Metric, log: bool, height: int = 260) -> a
         ),
         description=(
             "Measured quality of what the network generates, with its 95% interval. The dashed"
-            " floor is the score of real data, the best that a network can reach."
+            " line is the score of real data against other real data."
         ),
         height=height,
     )

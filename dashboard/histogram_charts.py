@@ -12,7 +12,7 @@ from typing import Any, cast
 import altair as alt
 import pandas as pd
 
-from dashboard.charts import Rows, dash_of, heading, layered, scale_of
+from dashboard.charts import PLAIN_LABELS, Rows, dash_of, heading, layered, scale_of
 
 Domain = tuple[float, float] | None  # the range of all possible values, if known
 OVERLAP = 2.5  # height of the highest ridge, in epochs
@@ -41,7 +41,10 @@ def ridgelines(
     )  # drawn in this order, so that the newest covers those behind it
     base = alt.Chart().encode(
         x=alt.X(
-            "value:Q", title=axis, axis=alt.Axis(grid=False, format=".3~g"), scale=_values(domain)
+            "value:Q",
+            title=axis,
+            axis=alt.Axis(grid=False, labelExpr=PLAIN_LABELS),
+            scale=_values(domain),
         ),
         y=alt.Y(
             "top:Q",
@@ -94,7 +97,7 @@ def heatmap(
             y=alt.Y(
                 "left:Q",
                 title=axis,
-                axis=alt.Axis(grid=False, format=".3~g"),
+                axis=alt.Axis(grid=False, labelExpr=PLAIN_LABELS),
                 scale=_values(domain),
             ),
             y2=alt.Y2("right:Q"),
@@ -121,7 +124,10 @@ def run_overlay(
     """
     base = alt.Chart().encode(
         x=alt.X(
-            "value:Q", title=axis, axis=alt.Axis(grid=False, format=".3~g"), scale=_values(domain)
+            "value:Q",
+            title=axis,
+            axis=alt.Axis(grid=False, labelExpr=PLAIN_LABELS),
+            scale=_values(domain),
         ),
         y=alt.Y("share:Q", title="Share", axis=alt.Axis(format="~%"), stack=None),
         color=alt.Color("run:N", title=None, legend=None, scale=scale_of(colors)),
@@ -213,7 +219,7 @@ def value_histogram(rows: Rows, title: str, axis: str, color: str, height: int =
         alt.Chart(rows)
         .mark_bar(color=color, binSpacing=0)
         .encode(
-            x=alt.X("left:Q", title=axis, axis=alt.Axis(grid=False, format=".3~g")),
+            x=alt.X("left:Q", title=axis, axis=alt.Axis(grid=False, labelExpr=PLAIN_LABELS)),
             x2=alt.X2("right:Q"),
             y=alt.Y("count:Q", title="Count (log)", scale=alt.Scale(type="symlog"), axis=counts),
             y2=alt.Y2Datum(0),

@@ -12,8 +12,8 @@ from typing import Any
 
 from dashboard import palette, run_selection
 from gan_runtime.base.errors import PackageError
-from gan_runtime.base.importing import guarded
 from gan_runtime.base.metrics import Metric, of_score
+from gan_runtime.base.packages import guarded
 from gan_runtime.catalog import table
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.catalog.evaluations import evaluations
@@ -29,7 +29,6 @@ log = logging.getLogger("gan_runtime")
 Scores = dict[str, Score]
 Identity = tuple[str, str]  # run and key of an answer
 MOST_ANSWERS, MOST_HEADLINES = 4, 5
-KEY = "key"  # by which answers of an evaluation without a page are distinguished
 NUMBERS = ("value", "error", "low", "high", "floor", "floor_error", "ceiling")
 
 
@@ -159,6 +158,11 @@ class DomainPage:
         return [name for name in firsts if name]
 
 
+def by_key(row: EvaluationRow) -> dict[str, str]:
+    """What distinguishes an answer of an evaluation without a page."""
+    return {"key": row.key}
+
+
 def page_of(declared: Evaluation) -> DomainPage:
     """What an evaluation adds to its page; if nothing, or if that of a package cannot be loaded,
     keys distinguish its answers.
@@ -166,9 +170,14 @@ def page_of(declared: Evaluation) -> DomainPage:
     if declared.page:
         try:
             page = table.declared(declared.page, DomainPage)
-            about = guarded(f"what distinguishes answers of {declared.name}", page.about, {})
-            definition = guarded(f"the definition of {declared.name}", page.definition, "")
-            return replace(page, about=about, definition=definition)
+            about = guarded(f"`about` of {declared.page}", page.about, None)
+            definition = guarded(f"`definition` of {declared.page}", page.definition, "")
+
+            def about_or_key(row: EvaluationRow) -> dict[str, str]:
+                parts = about(row)
+                return by_key(row) if parts is None else parts
+
+            return replace(page, about=about_or_key, definition=definition)
         except PackageError as error:
             log.warning("the page of evaluation %s is the usual one: %s", declared.name, error)
     names = tuple(metric.name for metric in declared.scores)
@@ -177,7 +186,7 @@ def page_of(declared: Evaluation) -> DomainPage:
         scores=declared.scores,
         headline=names[:MOST_HEADLINES],
         over_epochs=names[:3],
-        about=lambda row: {KEY: row.key},
+        about=by_key,
         usual=lambda rows: list({row.key: row for row in reversed(rows)}.values())[:MOST_ANSWERS],
     )
 
@@ -210,11 +219,11 @@ def cautions(rows: list[EvaluationRow]) -> str:
     values: dict[tuple[str, ...], set[object]] = {}  # by the kind of answer and the fact
     for row in rows:
         if declared := evaluations().get(row.evaluation):
-            # The key, by which the usual page distinguishes answers, says nothing of what they are.
-            about = {**page_of(declared).about(row), KEY: ""}
-            kind = row.evaluation, *about.values()
+            about = page_of(declared).about
+            # A key says nothing of what an answer is.
+            kind = row.evaluation, *(() if about is by_key else about(row).values())
             for name in declared.defining_facts:
-                values.setdefault((*kind, name), set()).add(row.facts.get(name))
+                values.setdefault((*kind, name), set()).add(repr(row.facts.get(name)))
     differing = dict.fromkeys(key[-1] for key, each in values.items() if len(each) > 1)
     mixed = f"{NOT_COMPARABLE} {' and '.join(differing)}." if differing else ""
     return " ".join(filter(None, [*warnings, mixed]))

@@ -12,6 +12,7 @@ import pandas as pd
 
 from dashboard import palette
 from dashboard.charts import (
+    PLAIN_LABELS,
     drawn_on_log,
     fitted_legend,
     heading,
@@ -145,8 +146,12 @@ def over_epochs(
     values = pd.concat([frame["value"], frame["floor"]]).dropna()
     is_log = bool(len(values)) and bool((values > 0).all())  # a floor may be negative
     scale = alt.Scale(type="log" if is_log else "linear", nice=False, zero=False, padding=10)
-    form = ".3~%" if metric.format.endswith("%") else ",.3~r"
-    axis = log_axis(form) if is_log else alt.Axis(format=form, tickCount=5)
+    is_share = metric.format.endswith("%")
+    axis = alt.Axis(labelExpr=PLAIN_LABELS, tickCount=5)
+    if is_log:
+        axis = log_axis(".3~%" if is_share else ",.3~r")
+    elif is_share:
+        axis = alt.Axis(format=".3~%", tickCount=5)
     y = alt.Y("value:Q", title=metric.axis, scale=scale, axis=axis)
     color = alt.Color("series:N", title=None, legend=legend(*NAMES), scale=scale_of(colors))
     tooltip = [

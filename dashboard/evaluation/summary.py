@@ -70,34 +70,30 @@ def verdict(selection: Selection, name: str) -> str:
     baselines; against the floors if it has neither.
     """
     scores = selection.scores_of(name)
-    title, evidence = _of_evaluation(selection, name)
-    outcomes = _outcomes(selection, scores)
-    if outcomes:  # with the values that are the evidence
-        return _against_baselines(selection, scores, outcomes, title)
-    return f"**{title}**: {evidence}" if title else _against_floors(selection, scores)
+    own, outcomes = _of_evaluation(selection, name), _outcomes(selection, scores)
+    if outcomes:
+        return f"{own} {_against_baselines(selection, scores, outcomes)}".strip()
+    return own or _against_floors(selection, scores)
 
 
-def _of_evaluation(selection: Selection, name: str) -> tuple[str, str]:
-    """The finding of the run's verdict for one answer, and its evidence, if the evaluation
-    declares a verdict; else empty.
-    """
+def _of_evaluation(selection: Selection, name: str) -> str:
+    """The sentence of the run's verdict, for one answer, if the evaluation declares one."""
     if not selection.evaluation.verdict:
-        return "", ""
+        return ""
     answer = MeasuredAnswer(
         selection.evaluation.name, selection.answers[name].epoch, selection.scores_of(name)
     )
     said = of_answer(answer)
-    title, _, evidence = said.sentence().partition(": ") if said else ("", "", "")
-    return title, evidence
+    title, _, evidence = said.sentence().partition(":") if said else ("", "", "")
+    return f"**{title}**:{evidence}" if title else ""
 
 
-def _against_baselines(selection: Selection, scores: Scores, outcomes: Outcomes, title: str) -> str:
-    """The finding, if any, the main scores in which an answer is better or worse than each
-    baseline, then their values.
+def _against_baselines(selection: Selection, scores: Scores, outcomes: Outcomes) -> str:
+    """The main scores in which an answer is better or worse than each baseline, then their values.
 
     Only main scores: the others are often the same error, measured again.
     """
-    sentences, values = [f"{title}."] if title else [], []
+    sentences, values = [], []
     for baseline, ways in outcomes.items():
         parts = [f"{way} in {', '.join(titles)}" for way, titles in ways.items()]
         sentences.append(f"Against the {baseline}: {'; '.join(parts)}.")

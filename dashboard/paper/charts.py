@@ -14,7 +14,7 @@ from contourpy import contour_generator
 from numpy.typing import NDArray
 
 from dashboard import charts, palette
-from dashboard.charts import heading, layered, legend
+from dashboard.charts import PLAIN_LABELS, heading, layered, legend
 
 SMOOTHED = 9
 
@@ -196,7 +196,7 @@ def descent(
 
 def _map(lines: pd.DataFrame) -> tuple[alt.Chart, alt.Chart]:
     """The loss over the cells, whose rows the whole chart has, and its contours."""
-    axis = alt.Axis(grid=False, format=".3~g", tickCount=6)
+    axis = alt.Axis(grid=False, labelExpr=PLAIN_LABELS, tickCount=6)
     plain = alt.Scale(zero=False, nice=False)
     shade = alt.Chart().mark_rect(fill=palette.NEUTRAL, stroke=None)
     contours = alt.Chart(lines).mark_line(color=palette.NEUTRAL, strokeWidth=0.8, opacity=0.8)

@@ -29,8 +29,8 @@ from gan_runtime.catalog.table import Table
 @dataclass(frozen=True)
 class Domain:
     """A scientific domain: its data sets, workloads and evaluations, by their stored names. A field
-    of the wrong type raises a ValidationError. The module of a package's domain imports
-    declarations only, of this folder.
+    of the wrong type raises a ValidationError. It is declared in a module that imports only other
+    declarations, as those of gan_runtime.base and gan_runtime.catalog.
 
     `evaluations`: "module:NAME" of each `Evaluation`; `jobs`: modules with JOBS, its other
     background jobs. `first_rows`:

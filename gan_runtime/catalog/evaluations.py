@@ -33,6 +33,7 @@ def evaluations() -> Mapping[str, Evaluation]:
         "gan_runtime.evaluations",
         Evaluation,
         lambda: ((row.name, row) for domain in DOMAINS for row in _of_domain(domain)),
+        has_names=True,
     )
 
 

@@ -23,9 +23,14 @@ log = logging.getLogger("gan_runtime")
 class Table(MutableMapping[str, Row]):
     """Rows by name. Rows of packages are loaded at the first access, without a framework. `group`:
     group of entry points. `kind`: class of the rows. `of_domains`: names and rows that domains
-    bring, read before those of entry points. An unusable row of a package is skipped with a
-    warning in the log, so that everything else still works.
+    bring, read before those of entry points. `has_names`: whether a row has its name itself. An
+    unusable row of a package is skipped with a warning in the log, so that everything else still
+    works.
     """
+
+    # Of all tables: rows of one can come from another, and modules of packages can read any.
+    _lock = threading.RLock()
+    _is_loading = False  # while modules of packages are imported, tables have their rows so far
 
     def __init__(
         self,
@@ -33,13 +38,14 @@ class Table(MutableMapping[str, Row]):
         group: str,
         kind: type[Row],
         of_domains: Callable[[], Iterable[tuple[str, Row]]] = tuple,
+        *,
+        has_names: bool = False,
     ) -> None:
         self._rows, self._group, self._kind = dict(rows), group, kind
-        self._of_domains = of_domains
+        self._of_domains, self._has_names = of_domains, has_names
         # Rows of `register` for child processes, such as GAN_RUNTIME_WORKLOADS.
         self._variable = group.upper().replace(".", "_")
         self._is_complete = False
-        self._lock = threading.RLock()
 
     def register(self, name: str, place: str) -> None:
         """Adds the row at "module:NAME" to this process and its child processes.
@@ -55,33 +61,38 @@ class Table(MutableMapping[str, Row]):
         _make_importable(point.module)
 
     def _complete(self) -> None:
-        with self._lock:
-            if self._is_complete:
+        with Table._lock:
+            if self._is_complete or Table._is_loading:
                 return
-            # Set before modules of packages are imported, since they can access this table.
             self._is_complete = True
             for name, row in self._of_domains():
                 with self._skipped(name):
                     self._add(name, row)
-            for point in (*entry_points(group=self._group), *self._registered()):
-                with self._skipped(point.name):
-                    self._add(point.name, declared(point.value, self._kind))
+            Table._is_loading = True
+            try:
+                for point in (*entry_points(group=self._group), *self._registered()):
+                    with self._skipped(point.name):
+                        self._add(point.name, declared(point.value, self._kind))
+            finally:
+                Table._is_loading = False
 
     @contextlib.contextmanager
     def _skipped(self, name: str) -> Iterator[None]:
         """Logs why a row cannot be added."""
         try:
             yield
-        except PackageError as error:
+        except Exception as error:  # a row of a package can raise anything
             log.warning("%s of %s is skipped: %s", name, self._group, error)
 
     def _add(self, name: str, row: Row) -> None:
         """Raises PackageError for a name that is invalid or that another row has."""
-        if not NAME.fullmatch(name):
+        if not isinstance(name, str) or not NAME.fullmatch(name):
             raise PackageError(
                 f"{quoted(name)} is not a valid name: use up to 40 small letters, digits and '_',"
                 " such as my_gan."
             )
+        if self._has_names and row.name != name:  # type: ignore[attr-defined]
+            raise PackageError(f"{quoted(name)} is declared with another name: use the same.")
         if self._rows.setdefault(name, row) != row:
             raise PackageError(f"the name {quoted(name)} is taken: use another one.")
 

@@ -24,7 +24,8 @@ from pydantic import Field as Bounds
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, HomeError, quoted
 from gan_runtime.base.fields import IMAGES, SOURCE, TARGET, Field, Fields
-from gan_runtime.base.importing import guarded, loaded
+from gan_runtime.base.importing import loaded
+from gan_runtime.base.packages import guarded
 from gan_runtime.catalog.domain import DOMAINS
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.sharded import ShardedSet, row_bytes
@@ -277,9 +278,8 @@ def png_of_rows(rows: Mapping[str, NDArray[Any]]) -> bytes | None:
     """
     if IMAGES in rows:
         return png(rows[IMAGES])
-    for domain in DOMAINS.values():
-        draw = guarded(f"the drawing of {domain.name}", lambda place: loaded(place)(rows), None)
-        image: Image.Image | None = draw(domain.first_rows) if domain.first_rows else None
+    for place in (domain.first_rows for domain in DOMAINS.values() if domain.first_rows):
+        image: Image.Image | None = guarded(place, lambda place: loaded(place)(rows), None)(place)
         if image is not None:
             return _as_png(image)
     if SOURCE in rows:

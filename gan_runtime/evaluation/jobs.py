@@ -22,6 +22,7 @@ from gan_runtime.base.errors import (
     quoted,
 )
 from gan_runtime.base.importing import loaded
+from gan_runtime.base.packages import guarded
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.catalog.evaluations import evaluation, evaluations
 from gan_runtime.data import loading
@@ -73,7 +74,9 @@ def why_never(home: Home, run: RunDir, declared: Evaluation) -> str:
         fields = loading.fields_read(spec, home)
     except GanRuntimeError as error:
         return str(error)
-    return declared.applies(spec.entry, spec.of_workload, fields)
+    fails = f"{declared.name} cannot tell whether it applies: see the log."
+    applies = guarded(f"`applies` of {declared.name}", declared.applies, fails)
+    return applies(spec.entry, spec.of_workload, fields)
 
 
 def request(home: Home, run_id: str, name: str, values: Mapping[str, Any], actor: str) -> JobDir:

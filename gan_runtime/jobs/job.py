@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -80,28 +80,25 @@ class Job:
 @cache
 def jobs() -> dict[str, Job]:
     """Every job by its current name and by its names in earlier versions. Loads no framework.
-    Modules of a package that cannot be loaded are skipped with a warning in the log.
+    Modules of a package that cannot be loaded, and jobs with a name that is taken, are skipped with
+    a warning in the log.
     """
-    core: list[Job] = [job for module in DECLARING for job in importlib.import_module(module).JOBS]
-    table = {name: job for job in core for name in job.names}
-    for domain in DOMAINS.values():
+    rows: list[Job] = [job for module in DECLARING for job in importlib.import_module(module).JOBS]
+    for name, domain in DOMAINS.items():
         for module in domain.jobs:
             try:
-                table |= _of_package(module, table)
+                rows += declared(f"{module}:JOBS", tuple)
             except PackageError as error:
-                log.warning("jobs of %s are skipped: %s", domain.name, error)
+                log.warning("jobs of %s are skipped: %s", name, error)
+    table: dict[str, Job] = {}
+    for job in rows:
+        if not isinstance(job, Job):
+            log.warning("%s is skipped: declare a Job", quoted(job))
+        elif taken := [name for name in job.names if table.get(name, job) != job]:
+            log.warning("job %s is skipped: the name %s is taken", job.name, quoted(taken[0]))
+        else:
+            table |= dict.fromkeys(job.names, job)
     return table
-
-
-def _of_package(module: str, others: Collection[str]) -> dict[str, Job]:
-    """The jobs that a module declares, by name. Raises PackageError."""
-    rows = declared(f"{module}:JOBS", tuple)
-    if not all(isinstance(job, Job) for job in rows):
-        raise PackageError(f"JOBS of {module} has other rows than Job.")
-    jobs_by_name = {name: job for job in rows for name in job.names}
-    if taken := sorted(jobs_by_name.keys() & set(others)):
-        raise PackageError(f"{module}: the name {quoted(taken[0])} is taken: use another one.")
-    return jobs_by_name
 
 
 def job_named(name: str) -> Job:

@@ -245,7 +245,8 @@ def _layout(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
 def tables_and_views(connection: duckdb.DuckDBPyConnection) -> tuple[list[str], dict[str, str]]:
     """Names of the tables, and the definition of each view."""
     names = connection.execute(
-        "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'ingest'"
+        "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'ingest' AND database_name ="
+        " current_database()"
     ).fetchall()
     return [name for (name,) in names], _views(connection)
 

@@ -216,10 +216,17 @@ def _spelled(value: Any) -> Any:
 TABLES = RecordTables(RECORDS)
 
 
-METRICS_COLUMNS = {
-    **dict.fromkeys(("workload", "metric", "title", "axis", "panel", "role"), "VARCHAR"),
-    **dict.fromkeys(("better", "network"), "VARCHAR"),
-    **{"per_epoch": "BOOLEAN", "place": "INTEGER"},
+METRICS_COLUMNS = {  # name → type
+    "workload": "VARCHAR",
+    "metric": "VARCHAR",
+    "title": "VARCHAR",
+    "axis": "VARCHAR",
+    "panel": "VARCHAR",
+    "role": "VARCHAR",
+    "better": "VARCHAR",
+    "network": "VARCHAR",
+    "per_epoch": "BOOLEAN",
+    "place": "INTEGER",
 }
 
 
@@ -230,8 +237,16 @@ def metrics_view() -> str:
     """
     rows = [
         (
-            *(workload, metric.name, metric.title, metric.axis, metric.panel, metric.role),
-            *(metric.better, metric.network, metric.per_epoch, place),
+            workload,
+            metric.name,
+            metric.title,
+            metric.axis,
+            metric.panel,
+            metric.role,
+            metric.better,
+            metric.network,
+            metric.per_epoch,
+            place,
         )
         for workload in catalog.WORKLOADS
         for place, metric in enumerate(declarations.of(workload).table().values())

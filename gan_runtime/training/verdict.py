@@ -13,7 +13,6 @@ is.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from statistics import fmean
 
 from gan_runtime.base.importing import loaded
 from gan_runtime.base.metrics import Role, of_score
+from gan_runtime.base.packages import guarded
 from gan_runtime.catalog import declarations
 from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.catalog.evaluation import Evaluation
@@ -32,7 +32,6 @@ from gan_runtime.training import alarms, likeness
 from gan_runtime.training.alarms import FIRST_EPOCH, AlarmLimits
 from gan_runtime.training.likeness import LIKENESS, Comparison
 
-log = logging.getLogger("gan_runtime")
 AGREEING = 3  # epochs
 WINNING = 0.05  # mean scores: D wins if it scores generated rows below, real ones above 1 - this
 
@@ -178,16 +177,15 @@ def of_answer(answer: MeasuredAnswer) -> AnswerVerdict | None:
     declared = evaluations().get(answer.evaluation)
     if declared is None:
         return None
-    try:
-        judge: Judge = (
-            loaded(declared.verdict) if declared.verdict else partial(_by_floors, declared)
-        )
-        said = judge(answer)
-        if said is not None and said.finding not in _BY_ANSWERS:
-            raise ValueError(f"{said.finding} is a finding of epochs")
-    except Exception:  # the rule of a package can raise anything, and no page must end with it
-        log.exception("the verdict of evaluation %s is left out", declared.name)
-        return None
+    judge = guarded(f"the verdict of evaluation {declared.name}", _judged_by, None)
+    return judge(declared, answer)
+
+
+def _judged_by(declared: Evaluation, answer: MeasuredAnswer) -> AnswerVerdict | None:
+    judge: Judge = loaded(declared.verdict) if declared.verdict else partial(_by_floors, declared)
+    said = judge(answer)
+    if said is not None and said.finding not in _BY_ANSWERS:
+        raise ValueError(f"{said.finding} is a finding of epochs")
     return said
 
 

@@ -31,11 +31,16 @@ GENERATOR = "generator/generator/hidden/kernel"
 # ---- parts of a batch ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("replicas", "parts"), [(1, 4), (2, 2)])
+@pytest.mark.parametrize(
+    ("replicas", "parts", "options"), [(1, 4, {}), (2, 2, {"updates": "in_turn"})]
+)
 def test_batch_in_four_parts_matches_the_whole_batch(
-    make: MakeEngine, replicas: int, parts: int
+    make: MakeEngine, replicas: int, parts: int, options: dict[str, Any]
 ) -> None:
-    whole, parted = make(replicas), make(replicas, accumulation_steps=parts)
+    whole, parted = (
+        make(replicas, **options),
+        make(replicas, accumulation_steps=parts, **options),
+    )
     assert_close(trained(parted, 1, 4), trained(whole, 1, 4), 1e-5)
     assert_close(parted.state(), whole.state(), 1e-5)
 

@@ -28,17 +28,18 @@ MORE_THAN_TEXT = re.compile(
     r"\]\(http|https?://evil|www\.evil|<img|<script|:material/home:|:red\[", re.IGNORECASE
 )
 MOST_LETTERS = 3_000  # per element: a URL of 10,000 is not shown in full
-# Every link on the pages with a reader of their own; on those that share it, a third.
-ALL = slice(None)
+# Pages whose parameter is read by the same function share the links.
 READ = [
-    ("run", "run", ALL),
-    ("compare", "runs", ALL),
-    ("studies", "study", ALL),
-    ("launch", "tab", ALL),
-    *((page, "run", slice(place, None, 3)) for place, page in enumerate(("tpu", "gpu"))),
-    *((f"studies/{tab}", "run", slice(2, None, 3)) for tab in ("xla", "precision")),
-    *((page, "tab", slice(place, None, 3)) for place, page in enumerate(("run", "studies"))),
-    ("compare", "tab", slice(2, None, 3)),
+    (page, name, slice(place, None, len(pages)))
+    for name, pages in (
+        ("run", ("run",)),
+        ("run", ("tpu", "gpu")),
+        ("run", ("studies/xla", "studies/precision")),
+        ("tab", ("run", "studies", "launch", "compare")),
+        ("study", ("studies",)),
+        ("runs", ("compare",)),
+    )
+    for place, page in enumerate(pages)
 ]
 BOUND = ("x", "smoothing", "y", "by")  # parameters bound to the controls of Compare
 PAIR = "quick-0001,quick-0002"

@@ -231,7 +231,7 @@ def test_the_finding_of_an_evaluation_is_said_before_its_baselines(
     monkeypatch.setattr(summary, "of_answer", lambda _: said)
     judged = replace(selection.evaluation, verdict="of.a.package:rule")
     assert summary.verdict(replace(selection, evaluation=judged), "r") == (
-        "**Partly like the data after epoch 1. Against the copied row: better in a.**"
+        "**Partly like the data after epoch 1**: a is 1. **Against the copied row: better in a.**"
         " a: 1.00, copied row 2.00."
     )
 
@@ -458,7 +458,9 @@ def test_answers_without_a_page_are_compared_by_their_defining_facts(
     plain = replace(evaluations()["quality"], name="sharpness", page="")
     monkeypatch.setitem(evaluations(), "sharpness", plain)
     rows = [
-        EvaluationRow("r", "sharpness", key, datetime(2026, 1, 1), 1, 10, "best", {"weights": key})
+        EvaluationRow(
+            "r", "sharpness", key, datetime(2026, 1, 1), 1, 10, "best", {"weights": [key]}
+        )
         for key in ("first", "second")
     ]
     assert cautions(rows) == f"{NOT_COMPARABLE} weights."

@@ -65,10 +65,12 @@ def test_the_summary_compares_with_replay_copied_frame_and_solver(
     }
     assert app.metric[0].label == "RMSE over a period", "what is read first"
     assert (
-        "**Measured after epoch 2. Against the replay: better in RMSE over a period; worse in"
-        " Error of the spectrum. Against the copied frame: better in RMSE over a period; worse in"
-        " Error of the spectrum.** RMSE over a period: 0.0500, replay 0.1500, copied frame 0.2500."
-        " Error of the spectrum: 0.500, replay 0.150, copied frame 0.100."
+        "**Partly like the data after epoch 2**: RMSE over a period 0.0500, below that of the"
+        " copied start frame (0.2500), below that of the replay (0.1500); Error of the spectrum"
+        " 0.500, not below that of the replay (0.150). **Against the replay: better in RMSE over a"
+        " period; worse in Error of the spectrum. Against the copied frame: better in RMSE over a"
+        " period; worse in Error of the spectrum.** RMSE over a period: 0.0500, replay 0.1500,"
+        " copied frame 0.2500. Error of the spectrum: 0.500, replay 0.150, copied frame 0.100."
     ) in texts(app)
     assert charts(app) == ["How far is each score from the replay?"], "only the open tab draws"
     assert not app.get("bidi_component")

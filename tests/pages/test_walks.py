@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
+from dashboard import plots
 from dashboard.frame import session
 from gan_runtime.records.run_folder import RunDir
 from tests.support.called_modules import OF_TRAINERS, calls, not_called, parts
@@ -15,6 +16,7 @@ def test_neighbors_of_a_walk_call_each_other(
     show: Callable[..., AppTest], trained: Callable[..., RunDir], running: RunDir
 ) -> None:
     trained("quick-0002", seconds=1)
+    plots.cached_specification.cache_clear()  # of charts that other tests have drawn
     with calls() as pairs:
         launch = show("launch")
         next(button for button in launch.button if button.label == "Add to the queue").click().run()

@@ -134,13 +134,16 @@ PARTS = {
 }
 from dataclasses import replace
 QUALITY = replace(BRIGHTNESS, name="quality", title="Stars")
+GENERATE = replace(BRIGHTNESS, name="check_tpu", title="Stars")
 DOMAIN = replace(
-    DOMAIN, **PARTS, evaluations=("stars:QUALITY", "stars:BRIGHTNESS"), jobs=("star_jobs",)
+    DOMAIN, **PARTS, jobs=("star_jobs",),
+    evaluations=("stars:QUALITY", "stars:GENERATE", "stars:NAMELESS", "stars:BRIGHTNESS"),
 )
+NAMELESS = replace(BRIGHTNESS, name=None)
 """
 JOBS = """
 from gan_runtime.jobs.job import Job
-JOBS = (Job("generate", "Stars", "stars:generate"),)
+JOBS = (Job("generate", "Stars", "stars:generate"), 7, Job("twinkle", "Stars", "stars:twinkle"))
 """
 
 
@@ -153,17 +156,45 @@ from gan_runtime.jobs.job import jobs
 from gan_runtime.spec.presets import PRESETS
 rows = (
     catalog.WORKLOADS["dcgan"], PREPARATIONS["pictures"], PRESETS["quick"],
-    evaluations()["quality"], jobs()["generate"],
+    evaluations()["quality"], jobs()["generate"], jobs()["check_tpu"],
 )
 assert not any(row.title in ("Stars", "Sky") for row in rows), rows
 assert pictures.RENDERERS["grey_grid"].draw != "stars:draw"
-print("brightness" in evaluations())
+print("brightness" in evaluations(), "brightness" in jobs(), "twinkle" in jobs())
 """
     (tmp_path / "star_jobs.py").write_text(JOBS, encoding="utf-8")
     process = output(read, installed(tmp_path, "stars", MODULE + TAKEN, POINTS))
-    assert process.stdout == "True\n", "the rest of the domain is usable"
-    for name in ("dcgan", "pictures", "grey_grid", "quick", "quality", "generate"):
-        assert f"the name {name!r} is taken: use another one" in process.stderr
+    assert process.stdout == "True True True\n", "the rest of the domain is usable"
+    for name in ("dcgan", "pictures", "grey_grid", "quick", "quality", "generate", "check_tpu"):
+        assert f"the name {name!r} is taken" in process.stderr
+    assert "None of gan_runtime.evaluations is skipped: None is not a valid name" in process.stderr
+    assert "7 is skipped: declare a Job" in process.stderr
+
+
+def test_tables_that_need_each_other_do_not_wait_for_ever(tmp_path: Path) -> None:
+    """One thread reads the workloads while another loads the domain, which reads them too."""
+    module = "import time; from gan_runtime import catalog\ntime.sleep(0.5)\n" + MODULE
+    module += "assert catalog.WORKLOADS['dcgan']\n"
+    read = """
+import threading
+from gan_runtime import catalog
+from gan_runtime.catalog.domain import DOMAINS
+threads = [threading.Thread(target=list, args=(table,)) for table in (DOMAINS, catalog.WORKLOADS)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("star_gan" in catalog.WORKLOADS)
+"""
+    assert output(read, installed(tmp_path, "stars", module, POINTS)).stdout == "True\n"
+
+
+def test_an_evaluation_has_one_name(tmp_path: Path) -> None:
+    points = "[gan_runtime.evaluations]\nglow = stars:BRIGHTNESS\n"
+    read = "from gan_runtime.catalog.evaluations import evaluations; print(*evaluations())"
+    process = output(read, installed(tmp_path, "stars", MODULE, points))
+    assert "glow" not in process.stdout
+    assert "'glow' is declared with another name: use the same" in process.stderr
 
 
 def test_broken_evaluations_of_a_package_are_skipped(tmp_path: Path) -> None:
@@ -209,31 +240,50 @@ print("brightness" in jobs(), prepared.png_of_rows({"sky": np.zeros((1, 2, 2))})
     process = output(read, installed(tmp_path, "stars", module, POINTS))
     assert process.stdout == "True None\n"
     assert "jobs of stars are skipped: 'moons:JOBS' cannot be loaded" in process.stderr
-    assert "the drawing of stars is left out" in process.stderr
+    assert "stars:no_sky is left out" in process.stderr
 
 
 def test_functions_of_a_package_that_fail_are_left_out_of_pages(tmp_path: Path) -> None:
     module = MODULE.replace('verdict="stars:verdict"', 'page="star_page:PAGE"').replace(
         "evaluations=", "describe=lambda fields: fields['sky'], evaluations="
     )
+    module = module.replace('lambda _entry, _options, _fields: "",', "lambda *_: 1 / 0,")
     page = """
 from dashboard.evaluation.answers import DomainPage
-PAGE = DomainPage((), (), (), (), about=lambda row: 1 / 0)
+PAGE = DomainPage((), (), (), (), about=lambda row: exit(3), definition=lambda facts: 1 / 0)
 """
     (tmp_path / "star_page.py").write_text(page, encoding="utf-8")
     read = """
+import tempfile
 from datetime import datetime
+from pathlib import Path
 from dashboard import data_summary
-from dashboard.evaluation.answers import cautions
+from dashboard.evaluation.answers import cautions, page_of
 from gan_runtime.base.fields import pictures
+from gan_runtime.catalog.evaluations import evaluation
+from gan_runtime.evaluation import jobs
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.store.queries import EvaluationRow
-print(data_summary.row({"stars": pictures(8, 8, 1)}))
-print(cautions([EvaluationRow("r", "brightness", "k", datetime(2026, 1, 1), 1, 1, "best", {})]))
+brightness = evaluation("brightness")
+row = EvaluationRow("r", "brightness", "k", datetime(2026, 1, 1), 1, 1, "best", {})
+print(data_summary.row({"stars": pictures(8, 8, 1)}), cautions([row]))
+print(page_of(brightness).about(row), page_of(brightness).definition({}) == "")
+run = RunDir(Path(tempfile.mkdtemp()) / "run-0001")
+run.path.mkdir()
+write_json(run.spec_path, {"workload": "mlp_gan"})
+print(jobs.why_never(Home(run.path.parent), run, brightness))
 """
     process = output(read, installed(tmp_path, "stars", module, POINTS))
-    assert process.stdout == "8 × 8 stars\n\n"
+    assert process.stdout.splitlines() == [
+        "8 × 8 stars ",
+        "{'key': 'k'} True",
+        "brightness cannot tell whether it applies: see the log.",
+    ]
     assert "the description of stars is left out" in process.stderr
-    assert "ZeroDivisionError" in process.stderr
+    assert process.stderr.count("`about` of star_page:PAGE is left out") == 1, "it is called twice"
+    assert "`definition` of star_page:PAGE is left out" in process.stderr
+    assert "`applies` of brightness is left out" in process.stderr
 
 
 def test_a_broken_page_and_a_missing_option_of_an_evaluation_are_passed_over(

@@ -126,10 +126,14 @@ def test_the_verdict_reads_one_answer_of_an_epoch(home: Home, new_run: NewRun) -
         run.evaluations_journal,
         1,
         base.model_copy(update={"key": "few", "scores": shares[1:]}),
-        base.model_copy(update={"key": "far", "scores": shares[:1]}),
+        base.model_copy(update={"key": "near", "scores": shares[:1]}),
     )
     verdict = queries.verdicts(ingest.store_of(home), ("quick-0001",))["quick-0001"]
     assert verdict.finding is Finding.UNLIKE, "the newest; that of both would be a collapse"
+    earlier = base.model_copy(update={"key": "few", "scores": shares[1:], "precedence": 1})
+    journal.append(run.evaluations_journal, 1, earlier, base.model_copy(update={"key": "near"}))
+    verdict = queries.verdicts(ingest.store_of(home), ("quick-0001",))["quick-0001"]
+    assert verdict.finding is Finding.COLLAPSED, "of the highest precedence"
 
 
 def test_finite_scores_with_a_prefix_are_numbers_of_the_run(home: Home, new_run: NewRun) -> None:

@@ -13,7 +13,8 @@ from types import FrameType
 from tests.support.sources import ROOT
 
 WALKED = re.compile(r"║|[a-z_]+(?:/[a-z_0-9]*)+|\bworker\b")
-OF_TRAINERS = ("worker", "training/loop", "engines/jax/step")  # parts with one run in a trainer
+# A part of a walk with one of these runs in a trainer.
+OF_TRAINERS = ("worker", "training/loop", "engines/jax/step")
 PROGRAM = ("gan_runtime.", "dashboard.")
 Pairs = set[tuple[str, str]]
 
@@ -31,7 +32,9 @@ def parts() -> list[list[str]]:
 
 
 def not_called(chosen: Iterable[list[str]], pairs: Pairs) -> list[str]:
-    """The neighbors in these parts of which neither calls the other, directly."""
+    """The neighbors in these parts of which neither calls the other without another module of the
+    program between them.
+    """
     return [
         f"{first} → {second}"
         for part in chosen
@@ -39,7 +42,7 @@ def not_called(chosen: Iterable[list[str]], pairs: Pairs) -> list[str]:
         if not any(
             (_is(caller, first) and _is(called, second))
             or (_is(caller, second) and _is(called, first))
-            for caller, called in pairs
+            for caller, called in tuple(pairs)
         )
     ]
 
@@ -47,16 +50,17 @@ def not_called(chosen: Iterable[list[str]], pairs: Pairs) -> list[str]:
 def _is(module: str, name: str) -> bool:
     """Whether a module is this file, or in this folder."""
     path = module.removeprefix("gan_runtime.").replace(".", "/")
-    return f"{path}/".startswith(f"{name.rstrip('/')}/") if name.endswith("/") else path == name
+    return f"{path}/".startswith(name) if name.endswith("/") else path == name
 
 
 @contextmanager
 def calls() -> Iterator[Pairs]:
     """Pairs of modules of which the first called the second, in this thread and new ones."""
     pairs: Pairs = set()
+    has_ended = threading.Event()  # threads that began meanwhile go on
 
     def note(frame: FrameType, event: str, _argument: object) -> None:
-        if event != "call" or (called := _module(frame)) is None:
+        if event != "call" or has_ended.is_set() or (called := _module(frame)) is None:
             return
         caller = frame.f_back
         while caller is not None and _module(caller) is None:
@@ -71,6 +75,7 @@ def calls() -> Iterator[Pairs]:
     try:
         yield pairs
     finally:
+        has_ended.set()
         sys.setprofile(None)
         threading.setprofile(None)
 

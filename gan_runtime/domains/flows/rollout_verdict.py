@@ -1,10 +1,11 @@
-"""What a rollout says of its model: the error of its frames next to those of two predictions that
-need no model, a copy of the start frame and the replay of the nearest training film.
+"""What a rollout says of its model: its errors next to those of two predictions that need no model,
+a copy of the start frame and the replay of the nearest training film.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from gan_runtime.domains.flows.score_metrics import BY_NAME
 from gan_runtime.records.answer import Score
@@ -12,33 +13,49 @@ from gan_runtime.training.verdict import AnswerVerdict, Finding, MeasuredAnswer
 
 # The first that an answer has: short films end within a shedding period.
 ERRORS = ("rmse_period", "rmse")
+SPECTRUM = "spectrum"  # RMSE hardly sees short waves
 
 
 def verdict(answer: MeasuredAnswer) -> AnswerVerdict | None:
-    """Unlike the data: no better than the copied frame. Partly like the data: better, but no better
-    than the replay. Without these, or better than both, the error alone; None without an error.
+    """Unlike the data: an error not below that of the copied frame. Partly like the data: an error,
+    or one of the spectrum, not below that of the replay. Else the errors alone; None without one.
     """
-    name = next((name for name in ERRORS if _is_measured(answer.scores.get(name))), None)
-    if name is None:
+    error = next((score for name in ERRORS if (score := _finite(answer, name))), None)
+    if error is None:
         return None
-    score, error = answer.scores[name], BY_NAME[name]
-    # A stored reference has the name of its prediction on pages.
-    copied = score.baselines.get("reference", score.baselines.get("persistence", math.nan))
-    replay = score.baselines.get("replay", math.nan)
+    spectrum = _finite(answer, SPECTRUM)
     finding = Finding.MEASURED
-    if score.value >= copied:
+    if error.value >= _copied(error):
         finding = Finding.UNLIKE
-    elif score.value >= replay:
+    elif any(score.value >= _replay(score) for score in (error, spectrum) if score):
         finding = Finding.PARTIAL
-    comparisons = [
-        f", {'below' if score.value < value else 'not below'} that of the {what}"
-        f" ({value:{error.format}})"
-        for what, value in (("copied start frame", copied), ("replay", replay))
-        if math.isfinite(value)
-    ]
-    evidence = f"{error.title} {score.value:{error.format}}{''.join(comparisons)}"
+    evidence = _in_words(error, {"copied start frame": _copied(error), "replay": _replay(error)})
+    if spectrum:
+        evidence += f"; {_in_words(spectrum, {'replay': _replay(spectrum)})}"
     return AnswerVerdict(finding, evidence, answer.epoch)
 
 
-def _is_measured(score: Score | None) -> bool:
-    return score is not None and math.isfinite(score.value)
+def _finite(answer: MeasuredAnswer, name: str) -> Score | None:
+    score = answer.scores.get(name)
+    return score if score and math.isfinite(score.value) else None
+
+
+def _copied(score: Score) -> float:
+    """Of the copied start frame, NaN if unknown. A stored reference has its own name on pages."""
+    return score.baselines.get("reference", score.baselines.get("persistence", math.nan))
+
+
+def _replay(score: Score) -> float:
+    return score.baselines.get("replay", math.nan)
+
+
+def _in_words(score: Score, others: Mapping[str, float]) -> str:
+    """The score, and whether it is below those of other predictions."""
+    declared = BY_NAME[score.name]
+    comparisons = [
+        f", {'below' if score.value < value else 'not below'} that of the {what}"
+        f" ({value:{declared.format}})"
+        for what, value in others.items()
+        if math.isfinite(value)
+    ]
+    return f"{declared.title} {score.value:{declared.format}}{''.join(comparisons)}"

@@ -86,7 +86,7 @@ TEXTS = {
     "similarity": "Structural similarity of two unrelated showers. Above that of simulated showers,"
     " the network generates too little variety.",
     "challenge_fpd": "Fréchet physics distance (Kansal et al. 2022) of the CaloChallenge's 2 + 8 Z"
-    " features, computed as there. Compare it with its floor: few showers raise both.",
+    " features, computed as there. Few showers raise it, and that of real against real.",
     "challenge_kpd": "Kernel physics distance of the same features, computed as there. Few showers"
     " raise it too.",
     "fpd": "Fréchet physics distance of layer energies, centers and widths, extrapolated to"

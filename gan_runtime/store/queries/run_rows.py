@@ -298,10 +298,11 @@ def _last_answers(store: Store, condition: str) -> dict[str, list[MeasuredAnswer
         f"""
         SELECT run_id, evaluation, epoch, score, value, error, low, high, floor, floor_error,
             ceiling, baselines
-        FROM evaluation_scores JOIN evaluations e USING (run_id, evaluation, key, epoch, step)
+        FROM ingest.newest_evaluations JOIN ingest.evaluation_scores
+            USING (run_id, evaluation, key, place)
         WHERE {condition} AND metric_prefix <> ''
         QUALIFY dense_rank() OVER (PARTITION BY run_id, evaluation, epoch
-                ORDER BY e.precedence DESC, e.measured_at DESC, key) = 1
+                ORDER BY precedence DESC, place DESC) = 1
             AND epoch > max(epoch) OVER (PARTITION BY run_id, evaluation) - $epochs
         ORDER BY run_id, epoch, evaluation, score
         """,
@@ -311,8 +312,8 @@ def _last_answers(store: Store, condition: str) -> dict[str, list[MeasuredAnswer
     scores: dict[tuple[str, str, int], dict[str, Score]] = {}
     for run_id, evaluation, epoch, name, *values, baselines in rows:
         numbers = dict(zip(names, values, strict=True))
-        finite = {key: value for key, value in (baselines or {}).items() if value is not None}
-        score = Score(name=name, **numbers, baselines=finite)
+        known = {key: value for key, value in (baselines or {}).items() if value is not None}
+        score = Score(name=name, **numbers, baselines=known)
         scores.setdefault((run_id, evaluation, epoch), {})[name] = score
     answers: dict[str, list[MeasuredAnswer]] = {}
     for (run_id, evaluation, epoch), of_answer in scores.items():

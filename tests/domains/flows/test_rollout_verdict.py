@@ -17,9 +17,12 @@ from gan_runtime.training.verdict import Finding, MeasuredAnswer
 from tests.support.measured_flows import iteration
 
 
-def answer(value: float, **baselines: float) -> MeasuredAnswer:
-    score = Score(name="rmse", value=value, baselines=baselines)
-    return MeasuredAnswer("rollout", 3, {"rmse": score})
+def answer(value: float, spectrum: float = math.nan, **baselines: float) -> MeasuredAnswer:
+    scores = {
+        "rmse": Score(name="rmse", value=value, baselines=baselines),
+        "spectrum": Score(name="spectrum", value=spectrum, baselines={"replay": 0.084}),
+    }
+    return MeasuredAnswer("rollout", 3, scores)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +54,17 @@ def test_a_replay_worse_than_the_copied_frame_does_not_make_a_model_good() -> No
     )
 
 
+def test_an_error_of_the_spectrum_above_that_of_the_replay_counts() -> None:
+    good, bad = (verdict(answer(0.1, spectrum, reference=0.3)) for spectrum in (0.08, 0.439))
+    assert good is not None
+    assert bad is not None
+    assert (good.finding, bad.finding) == (Finding.MEASURED, Finding.PARTIAL)
+    assert bad.evidence == (
+        "Root mean square error 0.1000, below that of the copied start frame (0.3000);"
+        " Error of the spectrum 0.439, not below that of the replay (0.084)"
+    )
+
+
 def test_without_other_predictions_the_error_is_given_alone() -> None:
     said = verdict(answer(0.14))
     assert said is not None
@@ -67,7 +81,7 @@ def test_the_verdict_of_a_stored_run_reads_them(
 ) -> None:
     run = new_run("karman-0001", workload="pix2pix")
     measured = iteration(steps=1, error=error)
-    short = [score for score in measured.scores if score.name != "rmse_period"]
+    short = [score for score in measured.scores if score.name not in ("rmse_period", "spectrum")]
     journal.append(run.earlier_journal("flow"), 1, measured.model_copy(update={"scores": short}))
     verdicts = queries.verdicts(ingest.store_of(home), ("karman-0001",))
     assert verdicts["karman-0001"].finding is finding

@@ -1,4 +1,6 @@
-"""Several replicas: DCGAN's batch norm over all of them."""
+"""Several replicas: DCGAN's batch norm over all of them, and local steps with both exchange
+methods.
+"""
 
 from __future__ import annotations
 

@@ -118,6 +118,11 @@ def test_verdict_on_known_generators_is_that_of_the_document(
                 ceiling=ceiling[score].value,
             )
         judged = verdict.of_answer(MeasuredAnswer("quality", 1, scores))
+        by_kcd = {score: value for score, value in scores.items() if score != "fcd_infinite"}
+        said = verdict.of_answer(MeasuredAnswer("quality", 1, by_kcd))
+        assert said is not None
+        is_healthy = documented[name].finding == verdict.Finding.HEALTHY.value
+        assert (said.finding is verdict.Finding.HEALTHY) == is_healthy, (name, said)
         cells = {column: round(scores[column].value, 4) for column in COLUMNS}
         print(name, cells, judged)
         assert judged is not None
