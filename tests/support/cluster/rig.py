@@ -116,9 +116,7 @@ class Rig:
         for host in list(self._hosts):
             self.end_host(host)
         self.stop_controller()
-        for host in HOSTS:
-            subprocess.run(["ip", "netns", "del", self._namespace(host)], check=False)
-        subprocess.run(["ip", "link", "del", self._bridge], check=False)
+        self._remove_network()
         _end(self._folder / "munge" / "pid")
         shutil.rmtree(self._folder)
 
@@ -220,11 +218,16 @@ class Rig:
                     words = [*process.cmdline(), process.environ().get("SLURM_CONF", "")]
                     if any(self._prefix(self._number) in word for word in words):
                         process.kill()
+        self._remove_network()
+
+    def _remove_network(self) -> None:
+        """The links too: without a namespace they stay until its last process has ended."""
+        for link in (*map(self._link, HOSTS), self._bridge):
+            if Path("/sys/class/net", link).exists():
+                subprocess.run(["ip", "link", "del", link], check=False)
         for host in HOSTS:
             if Path("/run/netns", self._namespace(host)).exists():
                 _run("ip", "netns", "del", self._namespace(host))
-        if Path("/sys/class/net", self._bridge).exists():
-            _run("ip", "link", "del", self._bridge)
 
     def _write_files(self) -> None:
         for folder in (self._folder, self._folder / "munge"):
