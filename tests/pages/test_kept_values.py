@@ -81,3 +81,30 @@ def test_every_render_sends_the_picked_runs(
         picker = app.multiselect[0] if page == "compare" else app.selectbox[0]
         assert picker.proto.set_value, "else a widget that is mounted now starts with another run"
         app.run()
+
+
+def live_page() -> None:
+    """A page that follows the newest epoch. Its buttons call what Streamlit calls if a browser
+    returns the value of the slider, or still that of an earlier one.
+    """
+    import streamlit as st
+
+    from dashboard import widgets
+
+    newest = st.session_state.get("newest", 2)
+    st.button("Earlier", on_click=widgets.moved, args=("run", "run.epoch.0"))
+    st.button("Current", on_click=widgets.moved, args=("run", "run.epoch.1"))
+    widgets.epoch_slider(9, newest, "run")
+    widgets.follow_button("run", live=True)
+
+
+@pytest.mark.parametrize(("moved", "follows"), [("Earlier", True), ("Current", False)])
+def test_only_the_current_slider_ends_following_the_newest_epoch(moved: str, follows: bool) -> None:
+    app = AppTest.from_function(live_page).run()
+    assert app.slider[0].key == "run.epoch.0"
+    app.session_state["newest"] = 3
+    app.run()
+    assert (app.slider[0].key, app.slider[0].value) == ("run.epoch.1", 3)
+    next(button for button in app.button if button.label == moved).click().run()
+    app.session_state["newest"] = 4
+    assert app.run().slider[0].value == (4 if follows else 3)
