@@ -85,7 +85,7 @@ def _subject(row: EvaluationRow) -> str:
     facts, count = row.facts, formats.count(row.facts["samples"])
     real = formats.count(facts.get("references", facts["samples"]))
     warning = f". {facts['warning'].rstrip('.')}" if facts["warning"] else ""
-    if facts.get("held_out") is False and "training" in facts["reference"]:
+    if facts.get("held_out") is False and facts["features"] == "classifier":
         warning += f". {NOTHING_HELD_OUT}"
     return (
         f"epoch {row.epoch} ({row.checkpoint} checkpoint): {count} generated images against {real}"
