@@ -39,7 +39,7 @@ def verdict(answer: MeasuredAnswer) -> AnswerVerdict | None:
         evidence = f"few classes, class distance {classes.value:.0%}{_real(classes, '.0%')}"
         return AnswerVerdict(Finding.COLLAPSED, evidence, answer.epoch)
     coverage, precision, distance = (
-        next((score for name in names if (score := _finite(answer, name))), None)
+        next((score for name in names if (score := answer.finite(name))), None)
         for names in (COVERAGES, PRECISIONS, DISTANCES)
     )
     if coverage is None:
@@ -50,7 +50,7 @@ def verdict(answer: MeasuredAnswer) -> AnswerVerdict | None:
     )
     if _high(coverage) < UNLIKE_COVERAGE * _whole(coverage):
         return AnswerVerdict(Finding.UNLIKE, covered, answer.epoch)
-    copies = _finite(answer, "copies")
+    copies = answer.finite("copies")
     if copies and _low(copies) - max(0.0, copies.floor) > MOST_COPIES:
         evidence = f"{copies.value:.0%} are as near to one as the nearest 1% of real images"
         return AnswerVerdict(Finding.COPIES, evidence, answer.epoch)
@@ -67,7 +67,7 @@ def verdict(answer: MeasuredAnswer) -> AnswerVerdict | None:
     named = (
         f"precision {precision.value:.0%}{_real(precision, '.0%')}",
         f"{DISTANCES[distance.name]} {distance.value:.2g}{_real(distance, '.2g')}",
-        *(["no class is rare"] if _finite(answer, "rarest_class") else []),
+        *(["no class is rare"] if answer.finite("rarest_class") else []),
         *([f"copies {copies.value:.0%}"] if copies else []),
     )
     return AnswerVerdict(Finding.HEALTHY, f"{covered}; {', '.join(named)}", answer.epoch)
@@ -100,11 +100,6 @@ def _real(score: Score, form: str, text: str = "real ones") -> str:
 
 def _whole(score: Score) -> float:
     return score.floor if math.isfinite(score.floor) else 1.0
-
-
-def _finite(answer: MeasuredAnswer, name: str) -> Score | None:
-    score = answer.scores.get(name)
-    return score if score and math.isfinite(score.value) else None
 
 
 def _low(score: Score) -> float:

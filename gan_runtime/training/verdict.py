@@ -102,6 +102,11 @@ class MeasuredAnswer:
     epoch: int
     scores: Mapping[str, Score]
 
+    def finite(self, name: str) -> Score | None:
+        """The score of this name; None without a finite value."""
+        score = self.scores.get(name)
+        return score if score and math.isfinite(score.value) else None
+
 
 @dataclass(frozen=True)
 class AnswerVerdict:

@@ -20,10 +20,10 @@ def verdict(answer: MeasuredAnswer) -> AnswerVerdict | None:
     """Unlike the data: an error not below that of the copied frame. Partly like the data: an error,
     or one of the spectrum, not below that of the replay. Else the errors alone; None without one.
     """
-    error = next((score for name in ERRORS if (score := _finite(answer, name))), None)
+    error = next((score for name in ERRORS if (score := answer.finite(name))), None)
     if error is None:
         return None
-    spectrum = _finite(answer, SPECTRUM)
+    spectrum = answer.finite(SPECTRUM)
     finding = Finding.MEASURED
     if error.value >= _copied(error):
         finding = Finding.UNLIKE
@@ -33,11 +33,6 @@ def verdict(answer: MeasuredAnswer) -> AnswerVerdict | None:
     if spectrum:
         evidence += f"; {_in_words(spectrum, {'replay': _replay(spectrum)})}"
     return AnswerVerdict(finding, evidence, answer.epoch)
-
-
-def _finite(answer: MeasuredAnswer, name: str) -> Score | None:
-    score = answer.scores.get(name)
-    return score if score and math.isfinite(score.value) else None
 
 
 def _copied(score: Score) -> float:
