@@ -9,6 +9,7 @@ still returns under an earlier key is ignored.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -39,6 +40,18 @@ class KeptValues:
     def key(self, name: str) -> str:
         """The key of the widget that gets this value as its default."""
         return f"{self._form}.{name}.{self._turns.get(name, 0)}"
+
+    def on_change(self, name: str, act: Callable[[], None]) -> Callable[[], None]:
+        """The callback of the widget of this value. A slow browser still returns values under an
+        earlier key; Streamlit has dropped that widget, takes its value for new and would call it.
+        """
+        key = self.key(name)
+
+        def changed() -> None:
+            if self.key(name) == key:
+                act()
+
+        return changed
 
     def put(self, name: str, value: Any) -> None:
         """Sets a value for the user."""

@@ -8,6 +8,7 @@ import contextlib
 import html
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -213,18 +214,9 @@ def epoch_slider(last_epoch: int, newest: int, key: str) -> int:
             last_epoch,
             kept[EPOCH],
             key=kept.key(EPOCH),
-            on_change=moved,
-            args=(key, kept.key(EPOCH)),
+            on_change=kept.on_change(EPOCH, partial(follow, key, newest=False)),
         )
     )
-
-
-def moved(key: str, widget: str) -> None:
-    """A user has moved the slider `widget`, unless a slow browser still returns the value of an
-    earlier one, of which Streamlit no longer knows that it is not new.
-    """
-    if widget == KeptValues(key).key(EPOCH):
-        follow(key, newest=False)
 
 
 def follow_button(key: str, live: bool) -> None:

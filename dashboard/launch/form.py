@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -70,7 +71,7 @@ def pick_preset() -> str:
         key=form.key(fields.PRESET),
         required=True,
         wrap=True,
-        on_change=lambda: fields.fill(form[fields.PRESET]),
+        on_change=form.on_change(fields.PRESET, lambda: fields.fill(form[fields.PRESET])),
     )
     fitted = f" {machine.PRESET_IN_FLOAT32}" if machine.is_preset_changed(name) else ""
     st.caption(f"{PRESETS[name].summary}{fitted}")
@@ -303,8 +304,11 @@ def _field(option: Option, state: FormState) -> None:
             help=text,
             format_func=lambda value: option_words.choice(value, option.name),
             disabled=len(choices) == 1,
-            on_change=fields.fit_to_workload if option.name == "workload" else None,
-            args=(value,) if option.name == "workload" else (),
+            on_change=(
+                form.on_change(option.name, partial(fields.fit_to_workload, value))
+                if option.name == "workload"
+                else None
+            ),
         )
     else:
         # Also for numbers: a number field would drop what is out of its range, and the run would

@@ -87,14 +87,18 @@ def live_page() -> None:
     """A page that follows the newest epoch. Its buttons call what Streamlit calls if a browser
     returns the value of the slider, or still that of an earlier one.
     """
+    from functools import partial
+
     import streamlit as st
 
     from dashboard import widgets
+    from dashboard.kept_values import KeptValues
 
     newest = st.session_state.get("newest", 2)
-    st.button("Earlier", on_click=widgets.moved, args=("run", "run.epoch.0"))
-    st.button("Current", on_click=widgets.moved, args=("run", "run.epoch.1"))
     widgets.epoch_slider(9, newest, "run")
+    ends = KeptValues("run").on_change("epoch", partial(widgets.follow, "run", newest=False))
+    st.button("Earlier", on_click=st.session_state.setdefault("first", ends))
+    st.button("Current", on_click=ends)
     widgets.follow_button("run", live=True)
 
 
