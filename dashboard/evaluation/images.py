@@ -85,7 +85,8 @@ def _subject(row: EvaluationRow) -> str:
     facts, count = row.facts, formats.count(row.facts["samples"])
     real = formats.count(facts.get("references", facts["samples"]))
     warning = f". {facts['warning'].rstrip('.')}" if facts["warning"] else ""
-    if facts.get("held_out") is False and facts["features"] == "classifier":
+    is_searched = facts.get("copies_searched", facts["features"] == "classifier")
+    if facts.get("held_out") is False and is_searched:
         warning += f". {NOTHING_HELD_OUT}"
     return (
         f"epoch {row.epoch} ({row.checkpoint} checkpoint): {count} generated images against {real}"

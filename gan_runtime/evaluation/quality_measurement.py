@@ -263,7 +263,7 @@ def _answer(
         for name, estimate in sample_scores.measured(
             reference, generated, options.seed, features
         ).items()
-        if name != "copies" or shared.real.searched
+        if name != "copies" or shared.real.searched is not None
     ]
     if features == "inception":
         fid = sample_scores.fid(reference, generated, shared.real.is_whole, options.seed)
@@ -281,6 +281,7 @@ def _answer(
             "references": len(reference),
             "reference": shared.real.noun,
             "held_out": shared.real.are_held_out,
+            "copies_searched": shared.real.searched is not None,
             "seed": options.seed,
             "protocol": PROTOCOL,
             "features": features,

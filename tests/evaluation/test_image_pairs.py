@@ -191,6 +191,7 @@ def scores_of(home: Home, run: RunDir) -> dict[str, Score]:
         record for record in journal.read_all(run.evaluations_journal) if isinstance(record, Answer)
     ]
     assert answer.facts["reference"] == "training images"
+    assert answer.facts["copies_searched"] is False
     rows = queries.qualities(ingest.store_of(home), [run.run_id])
     assert rows["metric"].tolist() == ["quality_imagenet_kcd"]
     assert "best" not in checkpoints.steps(run.checkpoints)

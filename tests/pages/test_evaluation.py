@@ -396,6 +396,25 @@ def test_an_evaluation_without_a_domain_shows_all_its_stored_scores(
     assert len(app.metric) == 5
 
 
+@pytest.mark.parametrize(
+    ("features", "held_out", "searched", "is_said"),
+    [
+        ("imagenet", False, {"copies_searched": True}, True),
+        ("imagenet", False, {"copies_searched": False}, False),  # pairs
+        ("inception", False, {"copies_searched": False}, False),
+        ("imagenet", True, {"copies_searched": True}, False),
+        ("classifier", False, {}, True),  # an answer of an earlier version
+        ("imagenet", False, {}, False),
+    ],
+)
+def test_scores_against_training_images_say_that_copies_are_perfect_where_copies_are_searched(
+    features: str, held_out: bool, searched: dict[str, bool], is_said: bool
+) -> None:
+    facts = {**answer(1).facts, "features": features, "held_out": held_out, **searched}
+    row = EvaluationRow("r", "quality", "k", datetime(2026, 1, 1), 1, 10, "best", facts)
+    assert ("copies of them score as perfect" in IMAGES.subject(row)) is is_said
+
+
 def test_image_quality_shows_its_interval_and_classifier_warning(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     warning = "The classifier is right on 90.0% of held-out images."
