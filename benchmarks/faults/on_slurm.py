@@ -30,6 +30,7 @@ REPORT_SECONDS = 60.0
 OTHER_SECONDS = 2  # of the job that takes the hosts
 PACE = "0.3"  # seconds per call: a fault comes while the run trains
 STARTS = "starts"  # a file of the scenario with a line for each start of a trainer
+_ON_HOSTS = ("RUNNING", "COMPLETING", "CONFIGURING")
 
 
 def lose_node(stage: Stage) -> Expectation:
@@ -145,7 +146,9 @@ def _idle() -> None:
 
 
 def _start_again(stage: Stage, run: RunDir) -> None:
-    """Waits until the job is in the queue again or has ended, and lets it start at once."""
+    """Waits until the job is in the queue again or has ended, lets it start at once, and waits for
+    its end: Slurm also starts the job of a run again that has finished, which has nothing to do.
+    """
     rig = _rig()
 
     def state() -> tuple[str, str]:
@@ -153,11 +156,12 @@ def _start_again(stage: Stage, run: RunDir) -> None:
         jobs = [line.split() for line in shown if f"gan-{run.run_id}-" in line]
         return (jobs[-1][0], jobs[-1][1]) if jobs else ("", "COMPLETED")
 
-    stage.wait(lambda: state()[1] not in ("RUNNING", "COMPLETING", "CONFIGURING"), "it is requeued")
+    stage.wait(lambda: state()[1] not in _ON_HOSTS, "it is requeued")
     job, name = state()
     if name == "PENDING":
         stage.actions.append("requeued")
         rig.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+        stage.wait(lambda: state()[1] not in ("PENDING", *_ON_HOSTS), "its job has ended")
 
 
 def _starts(stage: Stage) -> Path:
