@@ -31,7 +31,7 @@ excluded.
 
 The suites are timed in [testing](testing.md). Their targets, 5 minutes for `make test` and 20 for `make test-all`, are missed.
 
-Before and after the last changes, with commits: [first points](decisions/26-waiting-trainer.md), [pages](decisions/24-pages-under-load.md), [suites](decisions/25-tests.md), [JAX on a CPU](decisions/11-kernels.md), [GPU](gpu.md), compiled but not timed.
+Before and after the last changes: [first points](decisions/26-waiting-trainer.md), [pages](decisions/24-pages-under-load.md), [suites](decisions/25-tests.md), [JAX on a CPU](decisions/11-kernels.md), [GPU](gpu.md), compiled but not timed.
 """  # noqa: E501
 COMPARED_PROGRAMS = """
 Ours, plain Keras (benchmarks/keras_loop.py) and PyTorch (benchmarks/torch_loop.py) train the networks of Table 1 with Adam(1e-4) on the same global batch. The other rows

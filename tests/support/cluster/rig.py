@@ -184,20 +184,13 @@ class Rig:
         return match[1]
 
     def start_now(self, job: int) -> None:
-        """Lets a requeued job start, for which Slurm itself waits two minutes; again until it does,
-        since Slurm sets that time when the job before has ended.
+        """Lets a requeued job start, for which Slurm itself waits two minutes. A job that does not
+        start is shown with its hosts.
         """
         self.wait(lambda: self.state(job) == "PENDING", "the job is in the queue again")
-
-        def has_started() -> bool:
-            if self.state(job) != "PENDING":
-                return True
-            with contextlib.suppress(AssertionError):  # it has started meanwhile
-                self.run("scontrol", "update", f"JobId={job}", "StartTime=now")
-            return False
-
+        self.run("scontrol", "update", f"JobId={job}", "StartTime=now")
         try:
-            self.wait(has_started, "the job runs again", 120.0)
+            self.wait(lambda: self.state(job) != "PENDING", "the job has started again", 180.0)
         except AssertionError as error:
             said = self.run("scontrol", "show", "job", str(job)), self.run("sinfo", "-lN")
             raise AssertionError("\n".join((str(error), *said))) from None
