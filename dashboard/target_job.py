@@ -30,6 +30,8 @@ def _line(runtime: Runtime, row: RunRow) -> str:
             parts += [f"expected start {_at(seen.starts_at)}" if seen.starts_at else ""]
         else:
             parts += [_job(seen.job, seen.nodes)]
+        if seen.stage == "running" and seen.state != "RUNNING":
+            parts += [seen.state.lower()]  # such as suspended, or completing
         if seen.stage == "running" and seen.ends_at:
             parts += [f"time limit at {_at(seen.ends_at)}"]
     parts += [runtime.targets.trouble(row.target)]

@@ -17,7 +17,10 @@ HINTS = {
         "The host needs a clone of this project in the same version, set up with `make setup`. Your"
         " login must need no password."
     ),
-    "slurm": "Its nodes must see the home of this dashboard under the same path.",
+    "slurm": (
+        "Its nodes see the home of this dashboard under the same path, or its login node has a"
+        " clone of this project in the same version."
+    ),
 }
 # Fields of both kinds, then of each: name → label and help.
 _BOTH = {"name": ("Name", "How this dashboard calls it: a to z, 0 to 9 and '-'.")}
@@ -66,9 +69,14 @@ def _add(runtime: Runtime) -> None:
             format_func=str.upper,
             key=f"target.{kind}.device",
         )
+        is_apart = kind == "slurm" and st.checkbox(
+            "It does not see the home of this dashboard",
+            help="Runs then train in a folder there, and what they write is copied to here.",
+        )
         pressed = actions.form_button("Add", type="primary")
     name = values.pop("name")
     settings = {"kind": kind, **{key: value for key, value in values.items() if value}}
-    if pressed and actions.succeeded(partial(runtime.commands.add_target, name, settings)):
+    add = partial(runtime.commands.add_target, name, settings, is_apart=is_apart)
+    if pressed and actions.succeeded(add):
         fields.put({"target": name})
         st.rerun()

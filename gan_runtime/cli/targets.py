@@ -79,12 +79,18 @@ def add(
     command: Annotated[
         str, typer.Option(metavar="WORDS", help="What takes the place of `ssh HOST`.")
     ] = "",
+    apart: Annotated[
+        bool,
+        typer.Option(
+            "--apart", help="Slurm: the cluster does not see this home; files are copied."
+        ),
+    ] = False,
     requeue: Annotated[bool, typer.Option(help="Let Slurm start an ended job again.")] = True,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Add a Slurm or Kubernetes cluster that sees the home under the same path, or a host that ssh
-    reaches; a target of the same name is replaced.
+    """Add a Slurm or Kubernetes cluster, or a host that ssh reaches; a target of the same name is
+    replaced.
 
     Further settings are in targets.toml (docs/cluster.md).
     """
@@ -99,7 +105,7 @@ def add(
     values |= {} if project is None else {"project": project}
     values |= {} if requeue else {"requeue": False}
     place = Home.choose(home)
-    commands(place).add_target(name, {"kind": kind, **values})
+    commands(place).add_target(name, {"kind": kind, **values}, is_apart=apart)
     if as_json:
         return output.print_json(configuration.target(place, name).model_dump())
     return output.say(f"Added {name}. Try it with `{command_line()} targets check {name}`.")

@@ -54,13 +54,14 @@ class Commands(QueueCommands, RunCommands, JobCommands, DataCommands):
         return run_ids
 
     @change
-    def add_target(self, name: str, values: Mapping[str, Any]) -> None:
+    def add_target(self, name: str, values: Mapping[str, Any], *, is_apart: bool = False) -> None:
         """Adds another place where runs train, or replaces the one of this name. `values`: as in
-        targets.toml; the folder of an ssh target is chosen here.
+        targets.toml. `is_apart`: it does not see this home, as no ssh target does, and gets a
+        folder for runs there.
 
         Raises TargetSettingError, HomeError.
         """
-        if values.get("kind") == "ssh":
+        if is_apart or values.get("kind") == "ssh":
             values = {"home": configuration.home_there(self.home, name), **values}
         configuration.add(self.home, name, configuration.parsed(name, dict(values)))
         log.info("%s adds the target %s", self.actor.name, name)

@@ -168,7 +168,7 @@ def _on_target(spec: RunSpec, home: Home | None) -> RunSpec:
 def _has_weights(spec: RunSpec, home: Home) -> None:
     """Raises CheckpointError: the target does not see the weights to start from."""
     source = spec.start_from.partition(":")[0]
-    is_shared = configuration.target(home, spec.target).kind != "ssh"
+    is_shared = configuration.sees_home(configuration.target(home, spec.target))
     if source and not is_shared and home.run_dir(source).spec().target != spec.target:
         raise CheckpointError(
             f"{spec.target} does not have the weights of {source}: name a run that trained there."

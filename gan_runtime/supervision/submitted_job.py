@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
@@ -29,6 +29,8 @@ class SubmittedJob(BaseModel):
     """The job of a run's newest attempts. `attempt`: the first that it trains; Slurm starts it
     again for the next ones. `job`: its id, once known. `refusal`: why the target did not take it.
     `is_cancelled`: it has been or must be cancelled. `is_over`: the job has ended, on `nodes`.
+    `settings`: of its target at the submission, as in targets.toml;
+    None in files of earlier versions.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -40,6 +42,7 @@ class SubmittedJob(BaseModel):
     is_cancelled: bool = False
     is_over: bool = False
     nodes: str = ""
+    settings: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,9 @@ from gan_runtime.supervision.submitted_job import KnownJob, SubmittedJob
 from gan_runtime.supervision.target_watch import TargetWatch
 from gan_runtime.targets import configuration
 from gan_runtime.targets.configuration import AnyTarget, KubernetesTarget, SshTarget
+from gan_runtime.targets.far_home import FarHome
 from gan_runtime.targets.kubernetes import Kubernetes
-from gan_runtime.targets.slurm import Slurm
+from gan_runtime.targets.slurm import FarSlurm, Slurm
 from gan_runtime.targets.ssh_host import SshHost
 from gan_runtime.targets.target import Offer, RunTarget, Seen, Submitted, token_of
 from gan_runtime.targets.transport import Here, Ssh
@@ -53,7 +54,8 @@ def target_of(options: AnyTarget, home: Home) -> RunTarget:
     transport = Ssh(options.host) if options.host else Here()
     if isinstance(options, KubernetesTarget):
         return Kubernetes(options, transport, home)
-    return Slurm(options, transport)
+    slurm = Slurm(options, transport, home)
+    return FarSlurm(slurm, FarHome(options, transport, home)) if options.home else slurm
 
 
 class TargetStarter:
@@ -92,6 +94,7 @@ class TargetStarter:
             if submission is None or submission.is_over:
                 continue
             self._submissions[run.run_id] = submission
+            self._ask_where_submitted(submission)
             with contextlib.suppress(GanRuntimeError, OSError):
                 if not submission.job and latest_status(run).status in ENDED:
                     self._cancel(run, submission)  # the earlier owner did not learn of the job
@@ -291,27 +294,43 @@ class TargetStarter:
             options, known = self._settings(), self._watches.get(name)
             if known is None and name not in options:
                 raise TargetSettingError(configuration.unknown(name, options))
-            if known is None:
-                now = options[name]
-                watch = TargetWatch(
-                    name,
-                    self._make(now, self._home),
-                    now.pace,
-                    self._clock,
-                    self._has_threads,
-                )
-                self._watches[name] = now, watch
-            elif name in options and options[name] != known[0] and not self._would_move(name):
-                known[1].change(self._make(options[name], self._home), options[name].pace)
-                self._watches[name] = options[name], known[1]
+            is_new = name in options and (known is None or options[name] != known[0])
+            if is_new and not self._would_move(name):
+                self._ask_at(name, options[name])
             return self._watches[name]
+
+    def _ask_at(self, name: str, options: AnyTarget) -> None:
+        """Asks a target by these settings from now on."""
+        target, known = self._make(options, self._home), self._watches.get(name)
+        if known is not None:
+            known[1].change(target, options.pace)
+            watch = known[1]
+        else:
+            watch = TargetWatch(name, target, options.pace, self._clock, self._has_threads)
+        self._watches[name] = options, watch
+
+    def _ask_where_submitted(self, submission: SubmittedJob) -> None:
+        """Asks the target of a job by its settings at the submission, if these lead elsewhere. One
+        that the user has removed is given up.
+        """
+        name = submission.target
+        if name not in self._settings():
+            return
+        with self._lock, contextlib.suppress(TargetSettingError):  # of an earlier version
+            options, known = (
+                configuration.parsed(name, submission.settings),
+                self._watches.get(name),
+            )
+            if known is None or _place(known[0]) != _place(options):
+                self._ask_at(name, options)
 
     def _would_move(self, name: str) -> bool:
         """Whether the new settings lead to another host or home, while jobs run on the one before:
         that one is asked until they have ended.
         """
         has_jobs = any(each.target == name for each in self._submissions.values())
-        return has_jobs and _place(self._targets[name]) != _place(self._watches[name][0])
+        known = self._watches.get(name)
+        return has_jobs and known is not None and _place(self._targets[name]) != _place(known[0])
 
     def _settings(self) -> dict[str, AnyTarget]:
         """The targets by their file, read again when it changes; the last ones if it is wrong."""
@@ -364,7 +383,13 @@ class TargetStarter:
         if len(present) >= options.most_jobs:
             return cause(Reason.TARGET_FULL, target=attempt.target, jobs=options.most_jobs)
         token = token_of(run.run_id, attempt.number)
-        submission = SubmittedJob(target=attempt.target, token=token, attempt=attempt.number)
+        submission = SubmittedJob(
+            target=attempt.target,
+            token=token,
+            attempt=attempt.number,
+            settings=options.model_dump(mode="json", exclude_defaults=True)
+            | {"kind": options.kind},
+        )
         submitted_job.store(run, submission)
         write_whole(
             run.path / f"job-{attempt.number}.sh",

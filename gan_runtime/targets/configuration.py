@@ -47,6 +47,9 @@ Value = Annotated[str, StringConstraints(max_length=200, pattern=r"^[\w.,:@&|*/+
 HostName = Annotated[str, StringConstraints(max_length=200, pattern=r"^([\w.@:][\w.@:+-]*)?$")]
 
 
+CLONE = "gan-dashboard"  # a clone of the project in the user's folder on another host
+
+
 @dataclass(frozen=True)
 class QueryPace:
     """How often a target is asked. `most_seconds`: the longest pause after failures. `rest`: the
@@ -74,12 +77,43 @@ class _Target(BaseModel):
         return QueryPace(self.poll_seconds, most_seconds=600.0, rest=5.0)
 
 
-class SlurmTarget(_Target):
-    """A Slurm cluster whose nodes see the home under the same path.
+class _Apart(_Target):
+    """What targets have that can be apart from the home here. Paths without a slash first are of
+    the user's folder there.
+
+    `home`: a folder there that no other dashboard uses; "" if the target sees the home here.
+    `project`: a clone of the project there; "" if it is installed in `python`.
+    """
+
+    project: Line | None = None
+    python: Line = ""
+    home: Line = ""
+
+    @field_validator("project", "python", "home")
+    @classmethod
+    def _from_user_folder(cls, path: str | None) -> str | None:
+        """Also accepts paths that begin with ~/."""
+        return path and path.removeprefix("~/")
+
+    @property
+    def clone(self) -> str:
+        """The clone of the project there, by default that of this process if its home is seen."""
+        if self.project is not None:
+            return self.project
+        here = "" if IS_INSTALLED else str(REPOSITORY)
+        return CLONE if self.home else here
+
+    @property
+    def interpreter(self) -> str:
+        """The Python of the project there, by default likewise."""
+        return self.python or (f"{self.clone}/.venv/bin/python" if self.home else sys.executable)
+
+
+class SlurmTarget(_Apart):
+    """A Slurm cluster. Its nodes see the home under the same path, or have one in the folder
+    `home` there.
 
     `host`: as `ssh HOST` names the login node; empty if this host has Slurm's commands.
-    `python`: the interpreter of this project there, by default that of this process; `project`:
-    the folder of a clone of the project there, empty if it is installed in that Python.
     `accelerator`: of runs with accelerator=auto. `partition` to `memory`: options of sbatch.
     `extra`: further options of sbatch. `requeue`: whether Slurm may start a job again that a node
     failure or another job has ended.
@@ -87,8 +121,6 @@ class SlurmTarget(_Target):
 
     kind: Literal["slurm"] = "slurm"
     host: HostName = ""
-    python: Line = sys.executable
-    project: Line = "" if IS_INSTALLED else str(REPOSITORY)
     accelerator: Literal["cpu", "gpu"] = "cpu"
     partition: Value = ""
     account: Value = ""
@@ -101,40 +133,25 @@ class SlurmTarget(_Target):
     requeue: bool = True
 
 
-class SshTarget(_Target):
-    """A host that ssh reaches, with a home for the runs of this one. Paths without a slash first
-    are of the user's folder there.
+class SshTarget(_Apart):
+    """A host that ssh reaches, with a home for the runs of this one.
 
     `host`: as `ssh HOST` names it. `command`: the words that take the place of `ssh HOST`.
-    `project`: a clone of the project there. `python`: by default that of the clone. `home`: a
-    folder there that no other dashboard uses. `accelerator`: of runs with accelerator=auto.
+    `accelerator`: of runs with accelerator=auto.
     """
 
     kind: Literal["ssh"]
     host: HostName = Field(min_length=1)
     command: tuple[Line, ...] = ()
-    project: Line = "gan-dashboard"
-    python: Line = ""
     home: Line = Field(min_length=1)
     accelerator: Literal["cpu", "gpu", "tpu"] = "cpu"
     most_jobs: int = Field(default=1, ge=1, le=1_000)
     poll_seconds: float = Field(default=2.0, ge=1.0, le=600.0)
 
-    @field_validator("project", "python", "home")
-    @classmethod
-    def _from_user_folder(cls, path: str) -> str:
-        """Also accepts paths that begin with ~/."""
-        return path.removeprefix("~/")
-
     @property
     def pace(self) -> QueryPace:
         """A laptop is often offline for a while."""
         return QueryPace(self.poll_seconds, most_seconds=30.0, rest=0.0)
-
-    @property
-    def interpreter(self) -> str:
-        """The Python of the project there."""
-        return self.python or f"{self.project}/.venv/bin/python"
 
 
 class KubernetesTarget(_Target):
@@ -157,6 +174,13 @@ class KubernetesTarget(_Target):
 
 
 AnyTarget = SlurmTarget | SshTarget | KubernetesTarget
+
+
+def sees_home(target: AnyTarget) -> bool:
+    """Whether the target sees the home here, so nothing is copied."""
+    return isinstance(target, KubernetesTarget) or not target.home
+
+
 KINDS: dict[str, type[AnyTarget]] = {
     "slurm": SlurmTarget,
     "ssh": SshTarget,
@@ -226,11 +250,10 @@ def parsed(name: str, values: object) -> AnyTarget:
 
 
 def home_there(home: Home, name: str) -> str:
-    """The folder for the runs of this home on an ssh target: the present one of a known target."""
+    """The folder for the runs of this home on another host: the present one of a known target."""
     present = targets_of(home).get(name)
-    if isinstance(present, SshTarget):
-        return present.home
-    return f"gan-dashboard-runs/{secrets.token_hex(3)}"
+    known = present.home if isinstance(present, _Apart) else ""
+    return known or f"gan-dashboard-runs/{secrets.token_hex(3)}"
 
 
 def add(home: Home, name: str, target: AnyTarget) -> None:

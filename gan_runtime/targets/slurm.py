@@ -1,4 +1,5 @@
-"""Slurm as a target: the batch script of a run, and the states of its jobs.
+"""Slurm as a target: the batch script of a run, and the states of its jobs. The cluster sees the
+home here, or has one for its runs.
 
 All jobs are read by one `squeue`. Its answers name jobs by the token of their submission, so a job
 is found even if the owner was killed before it read the id.
@@ -9,12 +10,15 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from gan_runtime import __version__
 from gan_runtime.base.slurm import TIME_LIMIT
 from gan_runtime.records import processes
+from gan_runtime.records.home import Home
 from gan_runtime.targets.configuration import SlurmTarget
+from gan_runtime.targets.far_home import FarHome, other_version, place_there
 from gan_runtime.targets.target import NoAnswerError, Offer, Seen, Stage, Submitted, TargetJob
 from gan_runtime.targets.transport import NO_MESSAGE, Transport
 
@@ -52,6 +56,8 @@ _FIELDS = (
 # a minute earlier.
 WARNING_SECONDS = 120
 SINFO_WORDS = 6
+_NO_HOME = 91  # exit code
+_VERSION = "import gan_runtime; print(gan_runtime.__version__)"
 QUERY_SECONDS, SUBMIT_SECONDS = 60.0, 60.0
 
 
@@ -66,19 +72,26 @@ def in_words(reason: str) -> str:
 
 @dataclass(frozen=True)
 class Slurm:
-    """A cluster whose commands `transport` reaches, and whose nodes see the home under its path."""
+    """A cluster whose commands `transport` reaches, and whose nodes see `home` under its path."""
 
     options: SlurmTarget
     transport: Transport
+    home: Home
 
     def offer(self) -> Offer:
-        """The partitions with their limits, nodes and GPUs."""
+        """The partitions with their limits, nodes and GPUs, if the login node has the home and the
+        same version of the project.
+        """
         try:
-            shown = self._run("sinfo", "-h", "-o", "%P|%a|%l|%D|%c|%G")
+            partitions, refusal = self.partitions(), self._lacking()
+            return Offer(refusal=refusal) if refusal else partitions
         except NoAnswerError as error:
             return Offer(refusal=f"{error}.")
+
+    def partitions(self) -> Offer:
+        """The partitions with their limits, nodes and GPUs. Raises NoAnswerError."""
         lines = []
-        for line in shown.splitlines():
+        for line in self._run("sinfo", "-h", "-o", "%P|%a|%l|%D|%c|%G").splitlines():
             words = line.split("|")
             if len(words) != SINFO_WORDS:
                 continue
@@ -88,6 +101,26 @@ class Slurm:
             parts += [f"at most {limit}"] if limit != "infinite" else []
             lines.append(", ".join([*parts, *([state] if state != "up" else [])]))
         return Offer(tuple(lines))
+
+    def _lacking(self) -> str:
+        """What the login node lacks of what a job needs, after the lines before a trainer; ""."""
+        runs = str(self.home.runs.resolve())
+        lines = [
+            *self.options.prelude,
+            f"test -d {shlex.quote(runs)} || exit {_NO_HOME}",
+            *_python_path(self.options),
+            f"{shlex.quote(self.options.interpreter)} -P -c {shlex.quote(_VERSION)}",
+        ]
+        done = self.transport.run(["bash", "-s"], "\n".join(lines), QUERY_SECONDS)
+        if done.code == _NO_HOME:
+            return f"it does not see {runs}: add it as a cluster that does not see the home here."
+        if done.code:
+            return (
+                f"{self.options.interpreter} cannot run this project there"
+                f" ({done.last_error or NO_MESSAGE}): set `python` and `project`."
+            )
+        version = done.output.strip().rpartition("\n")[2]
+        return other_version(version, self.options.clone) if version != __version__ else ""
 
     def set_up(self) -> Offer:
         """Nothing: the nodes use this project or the one in the settings."""
@@ -154,6 +187,58 @@ class Slurm:
         return done.output
 
 
+@dataclass(frozen=True)
+class FarSlurm:
+    """A cluster that does not see the home here: runs train in one there, and each observation
+    brings what they have written.
+    """
+
+    slurm: Slurm
+    far: FarHome
+
+    def offer(self) -> Offer:
+        """The partitions, if the login node has the same version of the project."""
+        known = self.far.offer()
+        try:
+            return known if known.refusal else self.slurm.partitions()
+        except NoAnswerError as error:
+            return Offer(refusal=f"{error}.")
+
+    def set_up(self) -> Offer:
+        """Runs `make setup` in the clone there."""
+        return self.far.set_up()
+
+    def script(self, job: TargetJob) -> str:
+        """The batch script of an attempt."""
+        return self.slurm.script(job)
+
+    def submit(self, job: TargetJob) -> Submitted:
+        """Puts the run in place, then submits its batch script, unless there is such a job."""
+        present = self.slurm.observe([job.token]).get(job.token)
+        if present is not None:
+            return Submitted(present.job)
+        placed = self.far.place(job, self.script(job), begin=False)
+        return placed if placed.refusal else self.slurm.submit(job)
+
+    def observe(self, tokens: Sequence[str]) -> Mapping[str, Seen]:
+        """The newest job of each name. One that has ended, or is no longer listed, counts as
+        running until all that it has written is here.
+        """
+        if not tokens:
+            return {}
+        states = dict(self.slurm.observe(tokens))
+        ended = {token: token not in states or states[token].stage == "ended" for token in tokens}
+        for token, arrival in self.far.look(ended).items():
+            if ended[token] and not arrival.is_whole:
+                last = states.get(token, Seen("running", "COMPLETING"))
+                states[token] = replace(last, stage="running", state="COMPLETING")
+        return states
+
+    def cancel(self, token: str) -> None:
+        """Cancels the job of this name."""
+        self.slurm.cancel(token)
+
+
 def _stage(state: str) -> Stage:
     if state in WAITING:
         return "waiting"
@@ -182,14 +267,22 @@ _AGAIN = (
 )
 
 
+def _python_path(options: SlurmTarget) -> list[str]:
+    """The line that lets Python find the project, if it is not installed there."""
+    path = place_there if options.home else shlex.quote
+    return [f"export PYTHONPATH={path(options.clone)}"] if options.clone else []
+
+
 def script(job: TargetJob, options: SlurmTarget) -> str:
-    """The batch script of an attempt.
+    """The batch script of an attempt, for the folder in which `sbatch` of a login begins.
 
     Before the time limit it asks the run to save and stop. The worker counts requeues itself.
     """
+    folder = f"{options.home}/runs/{job.folder.name}" if options.home else str(job.folder)
+    path = place_there if options.home else shlex.quote
     settings = {
         "job-name": job.token,
-        "output": _quoted(str(job.folder / "log.txt")),
+        "output": _quoted(f"{folder}/log.txt"),
         "open-mode": "append",
         "signal": f"B:USR2@{WARNING_SECONDS}",
         "ntasks": str(job.workers),
@@ -206,17 +299,18 @@ def script(job: TargetJob, options: SlurmTarget) -> str:
     lines += ["#SBATCH --requeue" if options.requeue else "#SBATCH --no-requeue"]
     # The last one of several equal options counts.
     lines += [f"#SBATCH {line}" for line in (*options.extra, *job.options)]
-    words = processes.command(processes.TRAINER, str(job.folder), str(job.attempt), job.accelerator)
-    worker = shlex.join([options.python, *words[1:]])
+    module = shlex.join(processes.command(processes.TRAINER)[1:])
+    worker = f"{path(options.interpreter)} {module} {path(folder)} {job.attempt} {job.accelerator}"
     return "\n".join(
         [
             "#!/bin/bash",
             *lines,
-            *([f"export PYTHONPATH={shlex.quote(options.project)}"] if options.project else []),
+            *_python_path(options),
             # Slurm 22.05 and later do not hand it on to `srun`.
             *(["export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK"] if options.cpus_per_task else []),
             *options.prelude,
-            f"run={shlex.quote(str(job.folder))}",
+            f"run={path(folder)}",
+            f"""grep -qsx {TIME_LIMIT} "$run/STOP" && rm "$run/STOP"  # of the time before""",
             f"""trap '[ -e "$run/STOP" ] || echo {TIME_LIMIT} >"$run/STOP"' USR2""",
             f"srun --kill-on-bad-exit=1 {worker} &",
             "while wait $!; kill -0 $! 2>/dev/null; do :; done  # a signal ends `wait` early",

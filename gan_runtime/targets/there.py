@@ -1,9 +1,9 @@
-"""The half of an ssh target that runs on the other host: it starts trainers there, and answers with
-their states and with what they have written since.
+"""The half of a target that runs on another host: it puts runs in place and starts trainers there,
+and answers with their states and with what they have written since.
 
-    python -m gan_runtime.targets.there HOME begin|look|cancel <REQUEST >ANSWER
-    python -m gan_runtime.targets.there HOME file NAME >BYTES
-    python -m gan_runtime.targets.there HOME data NAME DIGEST <TAR
+    python -m gan_runtime.targets.there HOME place|begin|look|cancel <REQUEST >ANSWER
+    python -m gan_runtime.targets.there HOME file NAME OFFSET >BYTES
+    python -m gan_runtime.targets.there HOME data SET DIGEST FILE OFFSET <BYTES
 
 Requests and answers are JSON. ANSWER and BYTES follow the line MARK, since start files of the shell
 there may print something before. HOME is a folder for the runs of one dashboard: runs/ and data/ as
@@ -17,12 +17,11 @@ import contextlib
 import json
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
 import sys
-import tarfile
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,10 +36,12 @@ from gan_runtime.records.identity import ProcessIdentity
 MOST_BYTES = 8_000_000  # of files in one answer
 MARK = b"----- gan_runtime.targets.there -----\n"
 MANIFEST = "manifest.json"  # of a prepared set
-CHECKPOINTS = "checkpoints"
-FOLDERS = ("samples", CHECKPOINTS)  # that come to the home here
+SAMPLES, CHECKPOINTS = "samples", "checkpoints"
+FOLDERS = (SAMPLES, CHECKPOINTS, "snapshots")  # that come to the home here
 CANCELLED = ".cancelled"
 PART = ".part"  # of files that are being written
+PARTS = ".parts"  # a folder of sets that have not arrived whole: PARTS/SET/DIGEST/FILE
+_LOG = re.compile(r"log(-[0-9]{1,6})?\.txt")
 # The trainer in a new session, which begins once its record is written. Its exit code is written
 # last; a signal adds 128.
 _WRAPPER = """
@@ -57,14 +58,18 @@ def main(words: list[str]) -> None:
     home, verb = Path(words[0]).expanduser().absolute(), words[1]
     if verb == "file":
         with os.fdopen(run_files.plain(home / "runs" / words[2]), "rb") as file:
+            file.seek(int(words[3]))
             sys.stdout.buffer.write(MARK)
             shutil.copyfileobj(file, sys.stdout.buffer)
         return
     if verb == "data":
-        _take_data(home, words[2], words[3])
+        name, digest, file_name, offset = words[2:]
+        _take_data(home / "data" / PARTS / name / digest / file_name, int(offset))
         return
     request = json.load(sys.stdin)
-    answer = {"begin": _begin, "look": _look, "cancel": _cancel}[verb](home, request)
+    answer = {"place": _place, "begin": _begin, "look": _look, "cancel": _cancel}[verb](
+        home, request
+    )
     text = json.dumps({"version": __version__, "host": platform.node(), **answer})
     sys.stdout.buffer.write(MARK + text.encode())
 
@@ -72,18 +77,48 @@ def main(words: list[str]) -> None:
 # ---- trainers ------------------------------------------------------------------------------------
 
 
+def _place(home: Path, request: dict[str, Any]) -> dict[str, Any]:
+    """Puts a run in its folder there, for a job that is submitted afterwards."""
+    with _locked(home, request["token"]):
+        return _placed(home, request)
+
+
 def _begin(home: Path, request: dict[str, Any]) -> dict[str, Any]:
     """Starts the trainer of a token once; another call only repeats the answer."""
     record = _record(home, request["token"])
-    record.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(record.with_suffix(".lock")):
+    with _locked(home, request["token"]):
         if not record.exists():
-            if refusal := _refusal(home, request):
-                return {"refusal": refusal}
-            if missing := _missing(home, request):
-                return {"missing": missing}
+            if obstacle := _placed(home, request):
+                return obstacle
             _start(home, request, record)
     return {"job": str(_identity(record).pid)}
+
+
+def _placed(home: Path, request: dict[str, Any]) -> dict[str, Any]:
+    """Writes the options and the script of an attempt; returns what prevents it, or {}."""
+    if refusal := _refusal(home, request):
+        return {"refusal": refusal}
+    present = _present(home / "data", request)
+    if present is not None:
+        return {"present": present}
+    run = home / "runs" / request["run"]
+    run.mkdir(parents=True, exist_ok=True)
+    (run / "spec.json").write_text(request["spec"], encoding="utf-8")
+    (run / "STOP").unlink(missing_ok=True)  # of the attempt before
+    _script(home, request).write_text(request["script"], encoding="utf-8")
+    return {}
+
+
+def _script(home: Path, request: dict[str, Any]) -> Path:
+    return home / "runs" / str(request["run"]) / f"job-{request['attempt']}.sh"
+
+
+@contextlib.contextmanager
+def _locked(home: Path, token: str) -> Iterator[None]:
+    lock = _record(home, token).with_suffix(".lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(lock):
+        yield
 
 
 def _refusal(home: Path, request: dict[str, Any]) -> str:
@@ -109,23 +144,10 @@ def _bytes(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _missing(home: Path, request: dict[str, Any]) -> str:
-    """The data set that must be sent first, or ""."""
-    present = _content(home / "data" / request["dataset"])
-    if request["content"] in ("", present):
-        return ""
-    return str(request["dataset"])
-
-
 def _start(home: Path, request: dict[str, Any], record: Path) -> None:
     """Starts the wrapper, writes its record, and lets it begin: no trainer is without a record."""
-    run = home / "runs" / request["run"]
-    run.mkdir(parents=True, exist_ok=True)
-    (run / "spec.json").write_text(request["spec"], encoding="utf-8")
-    (run / "STOP").unlink(missing_ok=True)  # of the attempt before
-    script = run / f"job-{request['attempt']}.sh"
-    script.write_text(request["script"], encoding="utf-8")
-    with (run / "log.txt").open("ab") as log:
+    script = _script(home, request)
+    with (script.parent / "log.txt").open("ab") as log:
         process = subprocess.Popen(
             ["bash", "-c", _WRAPPER, "trainer", str(script), str(record.with_suffix(".code"))],
             stdin=subprocess.PIPE,
@@ -144,8 +166,7 @@ def _start(home: Path, request: dict[str, Any], record: Path) -> None:
 def _cancel(home: Path, request: dict[str, Any]) -> dict[str, Any]:
     """Kills the session of a token, which also never begins later."""
     record = _record(home, request["token"])
-    record.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(record.with_suffix(".lock")):
+    with _locked(home, request["token"]):
         _cancelled(home, request["token"]).touch()
         if record.exists() and (leader := _identity(record)).process() is not None:
             for process in _session(leader.pid):
@@ -198,7 +219,7 @@ def _look(home: Path, request: dict[str, Any]) -> dict[str, Any]:
     for token, known in request["jobs"].items():
         # One run whose files were removed must not silence the others.
         with contextlib.suppress(OSError, ValueError):
-            if _record(home, token).exists():
+            if known["has_ended"] is not None or _record(home, token).exists():
                 jobs[token] = _job(home, token, known)
     return {"jobs": jobs}
 
@@ -207,14 +228,19 @@ def _job(home: Path, token: str, known: dict[str, Any]) -> dict[str, Any]:
     """The state is read before the files, so those of an ended trainer are complete; the ends of
     journals before the list of files, so files that a journal names are in the list. Without room
     for all new files the journals wait for the next answer.
+
+    `has_ended` of `known`: of the job of a scheduler; None for a trainer with a record.
     """
-    record, run = _record(home, token), home / "runs" / known["run"]
-    trainer = _identity(record)
-    state = _state(record, trainer)
-    if known["stop"] and state == "RUNNING" and not (run / "STOP").exists():
+    run, has_ended, state, job = home / "runs" / known["run"], known["has_ended"], "", ""
+    if has_ended is None:
+        record = _record(home, token)
+        trainer = _identity(record)
+        state, job = _state(record, trainer), str(trainer.pid)
+        has_ended = state != "RUNNING"
+    if known["stop"] and not has_ended and not (run / "STOP").exists():
         (run / "STOP").write_text(known["stop"], encoding="utf-8")
     ends = {path.name: path.stat().st_size for path in run.iterdir() if is_growing(path.name)}
-    present = _files(run, state != "RUNNING")
+    present = _files(run, has_ended)
     files, left, is_complete = _new_files(run, present, known["files"])
     chunks = {}
     for name, end in ends.items():
@@ -226,7 +252,7 @@ def _job(home: Path, token: str, known: dict[str, Any]) -> dict[str, Any]:
         is_complete &= begin + length >= end
     return {
         "state": state,
-        "job": str(trainer.pid),
+        "job": job,
         "checkpoints": [name for name in present if name.startswith(f"{CHECKPOINTS}/")],
         "files": files,
         "chunks": chunks,
@@ -261,17 +287,14 @@ def is_growing(name: str) -> bool:
     is_of_trainer = run_files.is_journal(name) and (
         run_files.rank(name) is not None or name == run_files.LAUNCHER
     )
-    return is_of_trainer or name == "log.txt"
+    return is_of_trainer or _LOG.fullmatch(name) is not None
 
 
 def _files(run: Path, has_ended: bool) -> dict[str, list[int]]:
-    """Bytes and time of the files in the folders of a run, such as samples; those with checkpoints
-    only once it has ended.
-    """
+    """Bytes and time of the files in the folders of a run; until it has ended only of samples."""
     found = {}
-    for folder in FOLDERS:
-        is_left_out = folder == CHECKPOINTS and not has_ended
-        if is_left_out or (run / folder).is_symlink() or not (run / folder).is_dir():
+    for folder in FOLDERS if has_ended else (SAMPLES,):
+        if (run / folder).is_symlink() or not (run / folder).is_dir():
             continue
         for path in (run / folder).iterdir():
             is_whole = not path.name.startswith(".") and path.suffix != PART
@@ -298,20 +321,31 @@ def _content(folder: Path) -> str:
     return ""
 
 
-def _take_data(home: Path, name: str, digest: str) -> None:
-    """Puts a prepared set in the place of an earlier one. Its manifest is sent last."""
-    data = home / "data"
-    data.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=data) as folder:
-        with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as bundle:
-            bundle.extractall(folder, filter="data")
-        arrived = Path(folder) / name
-        if _content(arrived) != digest:
-            sys.exit(f"data set {name} did not arrive as it was sent")
-        with FileLock(data / f".{name}.lock"):
-            if (data / name).exists():  # a trainer that reads it keeps its open files
-                (data / name).rename(Path(folder) / "earlier")
-            arrived.rename(data / name)
+def _present(data: Path, request: dict[str, Any]) -> dict[str, int] | None:
+    """How many bytes of each file of the run's data set have arrived; None if it is in place."""
+    name, digest, sizes = request["dataset"], request["content"], request["sizes"]
+    if digest in ("", _content(data / name)):
+        return None
+    arrived = data / PARTS / name / digest
+    present = {file: _bytes(arrived / file) for file in sizes}
+    if present != sizes:
+        return present
+    earlier = arrived.with_suffix(".earlier")
+    with FileLock(data / f".{name}.lock"):
+        if (data / name).exists():  # a trainer that reads it keeps its open files
+            (data / name).rename(earlier)
+        arrived.rename(data / name)
+    shutil.rmtree(arrived.parent)
+    return None
+
+
+def _take_data(path: Path, offset: int) -> None:
+    """Continues a file of a set. A call whose connection is cut may still write: the same bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    with path.open("r+b") as file:
+        file.seek(offset)
+        shutil.copyfileobj(sys.stdin.buffer, file)
 
 
 if __name__ == "__main__":

@@ -99,6 +99,7 @@ def test_a_host_can_have_a_tpu_and_a_cluster_cannot(show: Show, home: Home) -> N
         (Seen("waiting", "PENDING", starts_at=SOON), "Expected start 2026-12-01"),
         (Seen("running", "RUNNING", job="7", nodes="n[1-2]", ends_at=SOON), "time limit at"),
         (Seen("running", "RUNNING", job="7", nodes="n1"), "Job 7 · nodes n1"),
+        (Seen("running", "SUSPENDED", job="7", nodes="n1"), "Job 7 · nodes n1 · suspended"),
     ],
 )
 @pytest.mark.usefixtures("atlas")

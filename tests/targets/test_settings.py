@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,8 @@ from gan_runtime.targets.transport import Done, Here, Ssh
 from tests.support import command_line
 
 JOB = TargetJob("gan-run-0001-1-abc", Path("/shared/a b/runs/run-0001"), 1, "gpu", 2, 4)
+
+HOME = Home(Path("/shared/a b"))
 
 
 class Answers:
@@ -128,7 +131,7 @@ def test_answers_of_squeue_are_read_by_column_and_the_newest_job_of_a_name_count
     output = "\n".join(
         "".join(word.ljust(width) for word, width in zip(row, columns, strict=True)) for row in rows
     )
-    seen = Slurm(SlurmTarget(), Answers(0, output)).observe(["gan-a", "gan-b"])
+    seen = Slurm(SlurmTarget(), Answers(0, output), HOME).observe(["gan-a", "gan-b"])
     assert (seen["gan-a"].stage, seen["gan-a"].job, seen["gan-a"].restarts) == ("running", "9", 1)
     assert seen["gan-a"].nodes == "n[1-2]"
     assert seen["gan-a"].ends_at is not None
@@ -149,7 +152,7 @@ def test_only_a_clear_refusal_of_sbatch_is_one(message: str, is_refused: bool) -
         def run(self, words: Any, stdin: str = "", seconds: float = 30.0) -> Done:
             return Done(0, "", "") if "squeue" in words else super().run(words, stdin, seconds)
 
-    target = Slurm(SlurmTarget(), Refuses(1, "", message))
+    target = Slurm(SlurmTarget(), Refuses(1, "", message), HOME)
     if is_refused:
         assert target.submit(JOB).refusal == message
     else:
@@ -158,10 +161,58 @@ def test_only_a_clear_refusal_of_sbatch_is_one(message: str, is_refused: bool) -
 
 
 def test_a_failed_query_is_no_answer() -> None:
-    silent = Slurm(SlurmTarget(), Answers(1, "", "slurm_load_jobs error: Unable to contact\n"))
+    answer = Answers(1, "", "slurm_load_jobs error: Unable to contact\n")
+    silent = Slurm(SlurmTarget(), answer, HOME)
     with pytest.raises(NoAnswerError, match="Unable to contact"):
         silent.observe(["gan-a"])
     assert "Unable to contact" in silent.offer().refusal
+
+
+class LoginNode(Here):
+    """This host, with the partitions of a cluster."""
+
+    def run(self, words: Any, stdin: str = "", seconds: float = 30.0) -> Done:
+        if words[0] == "sinfo":
+            return Done(0, "main*|up|1:00:00|2|4|(null)\n", "")
+        return super().run(words, stdin, seconds)
+
+
+@pytest.mark.parametrize(
+    ("settings", "refusal"),
+    [
+        ({}, ""),
+        ({"prelude": ("no-such-module-command load cuda",)}, ""),
+        ({"python": "/nowhere/python"}, "/nowhere/python cannot run this project there"),
+        ({"project": "/nowhere", "python": "/usr/bin/python3"}, "No module named 'gan_runtime'"),
+    ],
+)
+def test_a_check_tries_the_python_of_a_cluster(
+    home: Home, settings: dict[str, Any], refusal: str
+) -> None:
+    offer = Slurm(SlurmTarget(**settings), LoginNode(), home).offer()
+    assert refusal in offer.refusal
+    assert bool(offer.lines) is not bool(refusal)
+
+
+def test_a_check_tells_another_version_and_a_home_that_the_cluster_does_not_see(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = Home(tmp_path / "elsewhere")
+    refusal = Slurm(SlurmTarget(), LoginNode(), elsewhere).offer().refusal
+    assert f"it does not see {elsewhere.runs}" in refusal
+    monkeypatch.setattr("gan_runtime.targets.slurm.__version__", "0.0.1")
+    assert "it has version" in Slurm(SlurmTarget(), LoginNode(), home).offer().refusal
+
+
+def test_the_script_for_a_cluster_apart_names_no_folder_of_this_host() -> None:
+    options = SlurmTarget.model_validate({"host": "login", "home": "~/runs of gan"})
+    assert options.interpreter == "gan-dashboard/.venv/bin/python"
+    script = slurm.script(JOB, options)
+    assert "/shared" not in script
+    assert sys.executable not in script
+    assert '#SBATCH --output="runs of gan/runs/run-0001/log.txt"' in script
+    assert """"$HOME"/gan-dashboard/.venv/bin/python -P -m gan_runtime.worker""" in script
+    assert """run="$HOME"/'runs of gan/runs/run-0001'""" in script
 
 
 def test_a_missing_command_and_an_unknown_host_are_no_answers() -> None:

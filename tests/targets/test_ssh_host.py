@@ -5,6 +5,7 @@ lines of shell; tests/full/targets has a real ssh and a real trainer.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -157,7 +158,7 @@ def test_another_version_there_trains_nothing(
     place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     box = place("exit 0")
-    monkeypatch.setattr("gan_runtime.targets.ssh_host.__version__", "0.0.1")
+    monkeypatch.setattr("gan_runtime.targets.far_home.__version__", "0.0.1")
     assert "and the dashboard 0.0.1: update it there" in box.target.submit(box.job).refusal
     assert not box.there.exists()
 
@@ -337,15 +338,21 @@ def test_a_prepared_set_is_sent_once(
             token_of("far-0001", attempt), box.run.path, attempt, "cpu", 1, 0, name, content
         )
         assert box.target.submit(job).job
-    assert sum(f" data {name} " in call for call in box.transport.calls) == 1
+    files = [path for path in (home.data / name).rglob("*") if path.is_file()]
+    assert sum(f" data {name} " in call for call in box.transport.calls) == len(files)
+    there = tmp_path / "there" / "data"
     assert loading.content_of(name, Home(tmp_path / "there")) == content
+    for path in files:
+        assert digest(path) == digest(there / path.relative_to(home.data))
+    assert {path.name for path in there.iterdir() if path.is_dir()} == {name, ".parts"}
+    assert list((there / ".parts").iterdir()) == []
 
 
 def test_the_offer_says_what_is_there_or_what_to_do(
     place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     box = place("exit 0")
-    monkeypatch.setattr("gan_runtime.targets.ssh_host.__version__", "0.0.1")
+    monkeypatch.setattr("gan_runtime.targets.far_home.__version__", "0.0.1")
     assert f"it has version {__version__}" in box.target.offer().refusal
     options = box.target.options.model_copy(update={"python": "/nowhere/python"})
     missing = SshHost(options, box.transport, box.target.home).offer().refusal
@@ -400,7 +407,7 @@ def test_a_viewer_adds_no_target(home: Home) -> None:
 
 
 @pytest.mark.parametrize("share", [0.3, 0.999])
-def test_a_set_that_arrives_in_part_is_no_set(
+def test_a_set_that_arrives_in_part_is_no_set_and_goes_on_where_it_was_cut(
     place: Callable[[str], Place],
     home: Home,
     tmp_path: Path,
@@ -411,19 +418,85 @@ def test_a_set_that_arrives_in_part_is_no_set(
     name = drawn_pairs.NAME
     box = place("exit 0")
     job = replace(box.job, dataset=name, content=loading.content_of(name, home))
-    whole = box.transport.stream
+    whole, sent = box.transport.stream, []
 
     def cut(words: Sequence[str], source: IO[bytes], sink: IO[bytes]) -> Done:
         content = source.read()
         part = tmp_path / "part"
-        # A bundle ends with blocks of zeros, which say nothing.
-        part.write_bytes(content[: int(len(content.rstrip(b"\0")) * share) // 512 * 512])
+        part.write_bytes(content[: int(len(content) * share)])
+        sent.append(part.stat().st_size)
         with part.open("rb") as file:
-            return whole(words, file, sink)
+            whole(words, file, sink)
+        raise NoAnswerError("the connection is closed")
+
+    def counted(words: Sequence[str], source: IO[bytes], sink: IO[bytes]) -> Done:
+        sent.append(os.fstat(source.fileno()).st_size - os.lseek(source.fileno(), 0, os.SEEK_CUR))
+        return whole(words, source, sink)
+
+    monkeypatch.setattr(box.transport, "stream", cut)
+    for _ in range(2):
+        with pytest.raises(NoAnswerError):
+            box.target.submit(job)
+    there = tmp_path / "there" / "data"
+    assert list(there.glob("[!.]*")) == []
+    monkeypatch.setattr(box.transport, "stream", counted)
+    assert box.target.submit(job).job
+    sizes = {
+        path.relative_to(home.data): path.stat().st_size
+        for path in (home.data / name).rglob("*")
+        if path.is_file()
+    }
+    assert sum(sent) == sum(sizes.values()), "no byte is sent twice"
+    assert {path: (there / path).stat().st_size for path in sizes} == sizes
+
+
+def test_a_large_file_goes_on_where_the_connection_was_cut(
+    place: Callable[[str], Place], wait_until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = ended(place, wait_until)
+    folder = box.there / "checkpoints"
+    folder.mkdir()
+    content = bytes(range(256)) * 40_000
+    (folder / "step-00000900.safetensors").write_bytes(content)
+    whole = box.transport.stream
+
+    def cut(words: Sequence[str], source: IO[bytes], sink: IO[bytes]) -> Done:
+        begin = sink.tell()
+        whole(words, source, sink)
+        sink.truncate(begin + 6_000_000)
+        raise NoAnswerError("the connection is closed")
 
     monkeypatch.setattr(box.transport, "stream", cut)
     with pytest.raises(NoAnswerError):
-        box.target.submit(job)
-    assert list((tmp_path / "there" / "data").glob("[!.]*")) == []
+        box.seen()
+    assert list(box.run.checkpoints.glob("[!.]*")) == []
+    offsets = [call.rpartition(" ")[2] for call in box.transport.calls if " file " in call]
     monkeypatch.setattr(box.transport, "stream", whole)
-    assert box.target.submit(job).job
+    assert box.until_ended(wait_until).state == "COMPLETED"
+    offsets += [call.rpartition(" ")[2] for call in box.transport.calls if " file " in call][1:]
+    assert offsets[0] == "0"
+    assert 5_000_000 < int(offsets[1]) < 6_000_000
+    [arrived] = box.run.checkpoints.iterdir()
+    assert arrived.read_bytes() == content
+
+
+def test_weights_of_single_epochs_come_at_the_end(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = relocated(
+        place("cd RUN; mkdir snapshots; echo w >snapshots/epoch-00001.safetensors; exit 0")
+    )
+    box.begin()
+    box.until_ended(wait_until)
+    assert [path.name for path in box.run.snapshots.iterdir()] == ["epoch-00001.safetensors"]
+
+
+def test_the_log_of_each_worker_comes(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = ended(place, wait_until)
+    (box.there / "log-1.txt").write_text("of rank 1")
+    (box.there / "log-x.txt").write_text("of no rank")
+    box.seen()
+    assert box.run.worker_log(1).read_text() == "of rank 1"
+    assert not (box.run.path / "log-x.txt").exists()

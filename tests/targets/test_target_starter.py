@@ -459,6 +459,22 @@ def test_jobs_are_asked_of_their_host_while_the_settings_name_another(
     assert cluster.target.options.host == "other"
 
 
+def test_a_new_owner_asks_for_jobs_where_they_were_submitted(
+    cluster: Cluster, home: Home, training: RunDir
+) -> None:
+    configuration.add(home, "atlas", SlurmTarget(host="other", most_jobs=2))
+    cluster.begin_owner()
+    assert cluster.starter.offer("atlas") is None, "a page asks before the first tick"
+    assert cluster.target.options.host == "other"
+    cluster.turn()
+    assert cluster.target.options.host == ""
+    says(training, "finished")
+    cluster.see(training, Seen("ended", "COMPLETED"))
+    cluster.turn()
+    cluster.starter.trouble("atlas")
+    assert cluster.target.options.host == "other"
+
+
 def test_the_stop_of_a_time_limit_is_given_its_two_minutes(
     cluster: Cluster, training: RunDir
 ) -> None:

@@ -2,35 +2,50 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.records.home import Home
+from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.journal import ENDED
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
+from gan_runtime.supervision.target_starter import TargetStarter
 from gan_runtime.targets import configuration
 from gan_runtime.targets.configuration import SlurmTarget
+from gan_runtime.training import inference
 from tests.support import command_line
 from tests.support.cluster import ssh_server
 from tests.support.cluster.rig import PYTHON, Rig
 from tests.support.cluster.ssh_server import HOST, SshServer
 
+OPTIONS = {
+    "workload": "mlp_gan",
+    "batch_size_global": 128,
+    "precision": "float32",
+    "epochs": 4_000,
+}
+
 
 @pytest.fixture
-def server(rig: Rig, home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshServer]:
+def server(
+    rig: Rig, home: Home, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SshServer]:
     """The login node of the target "rig"."""
     if why := ssh_server.missing():
         pytest.skip(reason=f"no ssh server can be started: {why}")
     started = SshServer({"SLURM_CONF": str(rig.configuration)})
     monkeypatch.setenv("PATH", f"{started.commands}:{os.environ['PATH']}")
     monkeypatch.delenv("SLURM_CONF", raising=False)
+    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     settings = SlurmTarget(host=HOST, python=str(PYTHON), poll_seconds=1.0)
     configuration.add(home, "rig", settings)
     started.start()
@@ -41,18 +56,12 @@ def server(rig: Rig, home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ss
 
 
 def test_a_run_trains_and_stops_through_a_connection_that_breaks(
-    server: SshServer,
-    home: Home,
-    host: Host,
-    wait_until: Callable[..., Any],
-    monkeypatch: pytest.MonkeyPatch,
+    server: SshServer, home: Home, wait_until: Callable[..., Any]
 ) -> None:
-    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     wait_until(lambda: "partition main" in checked(home), "the target answers", 20.0)
-    options = {"workload": "mlp_gan", "batch_size_global": 128, "precision": "float32"}
     runtime = Runtime.open(home)
     try:
-        run = runtime.commands.submit(RunSpec.parse({**options, "epochs": 4_000, "target": "rig"}))
+        run = runtime.commands.submit(RunSpec.parse({**OPTIONS, "target": "rig"}))
 
         def status() -> str:
             return queries.run(runtime.store, run.run_id).status
@@ -71,6 +80,69 @@ def test_a_run_trains_and_stops_through_a_connection_that_breaks(
         wait_until(lambda: status() == "stopped", "it has saved")
     finally:
         runtime.close()
+
+
+def test_a_cluster_that_does_not_see_the_home_trains_with_two_workers_and_its_run_is_copied(
+    server: SshServer, home: Home, tmp_path: Path, wait_until: Callable[..., Any]
+) -> None:
+    there = tmp_path / "there"
+    settings = SlurmTarget(
+        host=HOST,
+        project=str(REPOSITORY),
+        python=str(PYTHON),
+        home=str(there),
+        poll_seconds=1.0,
+    )
+    configuration.add(home, "rig", settings)
+    wait_until(lambda: "partition main" in checked(home), "the target answers", 20.0)
+    runtime = Runtime.open(home)
+    try:
+        asked = {**OPTIONS, "target": "rig", "workers": 2, "job_options": "--ntasks-per-node=1"}
+        run = runtime.commands.submit(RunSpec.parse(asked))
+        far = there / "runs" / run.run_id
+
+        def status() -> str:
+            return queries.run(runtime.store, run.run_id).status
+
+        def step() -> int:
+            return queries.progress(runtime.store, run.run_id).step
+
+        wait_until(lambda: step() > 0 or status() in ENDED, "its steps arrive", 120.0)
+        assert status() == "running", queries.run(runtime.store, run.run_id).note
+        assert str(home.path) not in (far / "job-1.sh").read_text(encoding="utf-8")
+        server.stop()
+        targets = runtime.targets
+        assert targets is not None
+        wait_until(lambda: targets.trouble("rig"), "the silence is noticed")
+        before = step()
+        server.start()
+        wait_until(lambda: step() > before, "it goes on where it was")
+        runtime.commands.stop(run.run_id)
+        wait_until(lambda: status() == "stopped", "it has saved")
+        saved = step()
+        runtime.commands.resume(run.run_id)
+        wait_until(lambda: step() > saved, "it continues there", 120.0)
+        assert queries.run(runtime.store, run.run_id).attempt == 2
+        runtime.commands.stop(run.run_id)
+        wait_until(lambda: status() == "stopped", "it has saved again")
+        wait_until(lambda: is_over(targets, run), "its files are here")
+        names = {"log.txt", "log-1.txt", "journal-0.jsonl", "journal-1.jsonl"}
+        assert names <= {path.name for path in run.path.iterdir()}
+        for name in names:
+            assert digest(run.path / name) == digest(far / name)
+        assert inference.states_of(run)
+    finally:
+        runtime.close()
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def is_over(targets: TargetStarter, run: RunDir) -> bool:
+    job = targets.job_of(run)
+    assert job is not None
+    return job.submission.is_over
 
 
 def checked(home: Home) -> str:
