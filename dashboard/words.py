@@ -95,17 +95,6 @@ def is_silent(status: str, then: datetime | None, moment: datetime | None = None
     )
 
 
-def no_checkpoint(is_live: bool) -> str:
-    """Why nothing can be generated or measured with a run's networks, and what to do."""
-    if is_live:
-        return "This run has no checkpoint yet. It saves one after each epoch."
-    return (
-        "This run has no checkpoint here. A run saves one after each epoch; bundles, such as the"
-        " example runs, contain none. Press Run again with changes, at the top of the page, to"
-        " train one like it, which keeps its checkpoints."
-    )
-
-
 def dot(status: str) -> str:
     """The CSS class of a state's dot (frame/style.css)."""
     if status in ACTIVE:

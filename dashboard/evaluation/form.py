@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import actions, widgets, words
+from dashboard import actions, missing_checkpoint, widgets, words
 from dashboard.evaluation.answers import DomainPage, OptionChoices
 from gan_runtime.base import options
 from gan_runtime.base.options import Option
@@ -46,7 +46,7 @@ def measure(
     reasons = {row.run_id: reason(runtime, row, evaluation) for row in rows}
     names = {row.run_id: widgets.title(row) for row in rows if not reasons[row.run_id]}
     if not names and _lacks_weights(runtime, rows[0], evaluation):
-        st.info(words.no_checkpoint(rows[0].is_live))
+        missing_checkpoint.show(runtime, rows[0])
         return
     if not names:
         st.button(

@@ -163,6 +163,7 @@ def _admission(spec: RunSpec, host: Host, home: Home) -> Admission | None:
 
 def _figures(runtime: Runtime, admission: Admission, data: Availability, host: Host) -> None:
     spec, memory_bytes = admission.spec, admission.memory_bytes or 0.0
+    is_here = spec.target == HERE
     columns = st.columns(2)
     columns[0].metric("Steps per epoch", formats.count(spec.steps_per_epoch(data.images)))
     columns[1].metric(
@@ -172,17 +173,14 @@ def _figures(runtime: Runtime, admission: Admission, data: Availability, host: H
     )
     columns[0].metric(
         "Memory, est.",
-        formats.size(memory_bytes) if spec.target == HERE else "unknown",
+        formats.size(memory_bytes),
         help=(
             "Framework, weights, gradients, optimizer and activations of all replicas, estimated"
-            f" from measured CPU trainers. This host has {formats.size(host.memory_bytes)}."
+            " from measured CPU trainers."
+            f"{f' This host has {formats.size(host.memory_bytes)}.' if is_here else ''}"
         ),
     )
-    rate = None
-    if spec.target == HERE:
-        rate = queries.typical_images_per_s(
-            runtime.store, spec, admission.accelerator, host.cpu_model
-        )
+    rate = queries.typical_images_per_s(runtime.store, spec, admission.accelerator, host.cpu_model)
     columns[1].metric(
         "Time, est.",
         (
@@ -190,9 +188,12 @@ def _figures(runtime: Runtime, admission: Admission, data: Availability, host: H
             if rate
             else "unknown"
         ),
-        help="From the speed of similar runs on this host. Unknown before the first one.",
+        help=(
+            f"From the speed of similar runs on {'this host' if is_here else spec.target}."
+            " Unknown before the first one."
+        ),
     )
     where = data.note or data.origin
     st.caption(f"{spec.dataset}: {formats.count(data.images)} images, {words.plain(where)}")
-    if memory_bytes > host.memory_bytes:
+    if is_here and memory_bytes > host.memory_bytes:
         st.warning(TOO_LITTLE_MEMORY, icon=":material/memory:")

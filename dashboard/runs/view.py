@@ -20,6 +20,7 @@ from gan_runtime.base import formats
 from gan_runtime.catalog import declarations
 from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.commands.runtime import Runtime
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import trash
@@ -93,7 +94,7 @@ LAST_BEFORE_LOSSES = "images_per_s"
 # Options that have a column, or do not change the training.
 UNMENTIONED_OPTIONS = (
     *("name", "workload", "dataset", "accelerator", "replicas", "workers", "precision", "xla"),
-    *("batch_size_global", "epochs", "steps_per_loop"),
+    *("batch_size_global", "epochs", "steps_per_loop", "target"),
 )
 MOST_LEFT_OUT = 5
 SEARCHED = [
@@ -125,13 +126,18 @@ def columns(declaration: Declarations, workloads: int, rows: pd.DataFrame) -> di
 
 
 def in_words(table: pd.DataFrame, verdicts: Mapping[str, Verdict]) -> pd.DataFrame:
-    """The table with columns in words: kept_first, verdict (short), options (changed), done
-    (percent of epochs), link (to the run), losses (of its workload).
+    """The table with columns in words: kept_first, verdict (short), accelerator (and target),
+    options (changed), done (percent of epochs), link (to the run), losses (of its workload).
     """
+    targets = [json.loads(spec).get("target", HERE) for spec in table["spec"]]
     return table.assign(
         verdict=[verdicts.get(run_id, widgets.NO_VERDICT).title for run_id in table["run_id"]],
         kept_first=["pinned" if pinned else "" for pinned in table["pinned"]],
         done=100 * table["epochs_done"] / table["epochs"],
+        accelerator=[
+            accelerator if target == HERE else f"{accelerator} on {target}"
+            for accelerator, target in zip(table["accelerator"], targets, strict=True)
+        ],
         precision=[option_words.choice(precision) for precision in table["precision"]],
         algorithm=[
             "local SGD" if steps > 1 else "synchronous" for steps in table["sync_every_steps"]

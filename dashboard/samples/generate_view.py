@@ -16,7 +16,7 @@ from typing import Any
 import streamlit as st
 from PIL import Image
 
-from dashboard import actions, plots, widgets, words
+from dashboard import actions, missing_checkpoint, plots, widgets, words
 from dashboard.samples import generate_form, seed_sheet
 from dashboard.samples.seed_sheet import NARROWEST, PICKED, WIDEST, SheetImages
 from gan_runtime.base import formats
@@ -48,7 +48,7 @@ def show(runtime: Runtime, row: RunRow) -> None:
     """More images of a run, below its samples."""
     st.header("Generate images", anchor=False)
     if not image_job.checkpoints_of(runtime.home, row.run_id):
-        st.info(words.no_checkpoint(row.is_live))
+        missing_checkpoint.show(runtime, row)
         return
     snapshot = image_job.newest_images(runtime.home, row.run_id)
     request = generate_form.form(runtime, row.run_id, snapshot is not None and snapshot.is_live)

@@ -16,6 +16,7 @@ from dashboard.words import plain
 from gan_runtime import catalog
 from gan_runtime.base import formats
 from gan_runtime.records.journal import ENDED
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.store.queries import Conditions
 from gan_runtime.studies.design import MAX_REPEATS
 from gan_runtime.studies.statistics import (
@@ -297,7 +298,7 @@ def conditions(runs: list[Conditions]) -> str:
         return "No run."
     parts = (
         [images_of(run.dataset, run.images) for run in runs],
-        [processor(run.accelerator, run.cpu_model) for run in runs],
+        [processor(run.accelerator, run.cpu_model, run.target) for run in runs],
         [ENGINES.get(run.engine, run.engine) for run in runs],
         [f"{run.devices} device{'s' if run.devices > 1 else ''}" for run in runs],
         [f"{run.epochs} epoch{'s' if run.epochs > 1 else ''}" for run in runs],
@@ -317,6 +318,7 @@ def images_of(dataset: str, images: int | None) -> str:
     return f"{name}, {formats.count(images)}{of} images"
 
 
-def processor(accelerator: str, cpu_model: str) -> str:
-    """For example: CPU (AMD EPYC 9B14)."""
-    return f"{accelerator.upper()}{f' ({cpu_model})' if cpu_model else ''}"
+def processor(accelerator: str, cpu_model: str, target: str) -> str:
+    """For example: CPU (AMD EPYC 9B14) on atlas."""
+    model = f" ({cpu_model})" if cpu_model else ""
+    return f"{accelerator.upper()}{model}{f' on {target}' if target != HERE else ''}"

@@ -13,7 +13,13 @@ from typing import Annotated, Any
 import typer
 
 from gan_runtime.base import slurm
-from gan_runtime.base.errors import DeviceLockError, HomeError, HomeInUseError, RunStateError
+from gan_runtime.base.errors import (
+    DeviceLockError,
+    HomeError,
+    HomeInUseError,
+    RunStateError,
+    TargetSettingError,
+)
 from gan_runtime.cli import (
     COMMAND_LINE,
     AfterOption,
@@ -37,11 +43,14 @@ from gan_runtime.records.home import Home, command_line
 from gan_runtime.records.record import Actor
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec, nesting, presets
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.spec.run_spec import read_values
 from gan_runtime.store import queries
 from gan_runtime.studies.design import QUESTIONS, StudyDesign
 from gan_runtime.supervision import owner
 from gan_runtime.supervision.admission import Dependency, admit
+from gan_runtime.supervision.target_starter import first_script, target_of
+from gan_runtime.targets import configuration
 
 ORPHANED_SECONDS = 5.0  # a dashboard that restarts is back by then and stays the owner
 PresetOption = Annotated[
@@ -61,6 +70,9 @@ def train(
     target: Annotated[
         str, typer.Option("--on", metavar="NAME", help="Train on this target (see `targets`).")
     ] = "",
+    script: Annotated[
+        bool, typer.Option("--script", help="Only print the script of the job; needs --on.")
+    ] = False,
     start_from: StartFromOption = "",
     after: AfterOption = "",
     only_if_finished: OnlyIfFinishedOption = False,
@@ -77,6 +89,9 @@ def train(
     values = {**values, "target": target} if target else values
     spec = RunSpec.parse({**values, "start_from": start_from} if start_from else values)
     _warn(preset, spec)
+    if script:
+        _print_script(folder, spec)
+        return
     waits_for = dependency(after, only_if_finished)
     with following.display(as_json) as display:
         if detach:
@@ -85,6 +100,13 @@ def train(
         else:
             end = train_run(folder, spec, preset, display, waits_for)
     conclude(folder, end, as_json)
+
+
+def _print_script(home: Home, spec: RunSpec) -> None:
+    if spec.target == HERE:
+        raise TargetSettingError("--script prints what a target would run: add --on NAME.")
+    there = target_of(configuration.target(home, spec.target), home)
+    typer.echo(first_script(there, home, admit(spec, hosts.probe(), home).spec), nl=False)
 
 
 def _warn(preset: str, *specs: RunSpec) -> None:

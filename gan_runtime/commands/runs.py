@@ -18,6 +18,7 @@ from gan_runtime.records.run_folder import RunDir, latest_status, steps_per_epoc
 from gan_runtime.records.states import CUT_SHORT
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision import queue, trash
+from gan_runtime.targets import configuration
 from gan_runtime.training import checkpoints, inference
 from gan_runtime.training.checkpoints import first_not_finite
 
@@ -65,6 +66,21 @@ class RunCommands(CommandGroup):
                 " stopped."
             )
         run.request_stop(self.actor.name)
+
+    @change
+    def fetch_checkpoints(self, run_id: str) -> None:
+        """Asks for the checkpoints of a run that trains in a home on another host, which otherwise
+        come at its end.
+
+        Raises:
+            RunStateError: it has ended, or trains where this home is seen.
+        """
+        run = self.home.run_dir(run_id)
+        if latest_status(run).status in ENDED or not configuration.is_apart(self.home, run.spec()):
+            raise RunStateError(
+                f"the checkpoints of {run_id} are here as they are saved, or at its end."
+            )
+        run.fetch_file.touch()
 
     @change
     def resume(self, run_id: str, changes: Mapping[str, Any] | None = None) -> None:

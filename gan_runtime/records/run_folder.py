@@ -8,6 +8,7 @@ journal-evaluations.jsonl  answers of evaluations, whose files are in folders ne
 target.json                the job that trains it elsewhere
 process.json               pid and start time of the trainer, or of the launcher and all workers
 STOP                       a stop request; contains the actor
+FETCH                      a request for the checkpoints of a run that trains on another host
 samples/ checkpoints/ snapshots/ log.txt
 """
 
@@ -188,6 +189,11 @@ class RunDir(TaskFolder):
         with contextlib.suppress(OSError):
             return run_files.content(self.stop_file).decode(errors="replace").strip()
         return ""
+
+    @property
+    def fetch_file(self) -> Path:
+        """The request for the checkpoints that its trainer has on another host, until they come."""
+        return self.path / "FETCH"
 
     def journals(self) -> list[Path]:
         """Every journal, the supervisor's first."""

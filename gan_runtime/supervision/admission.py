@@ -98,12 +98,9 @@ def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") 
     if fields is None:
         return Admission(resolved, accelerator, None, None, 0, _warnings(resolved, host, None))
     checkpoints = watch.checkpoints_bytes(spec, fields)
-    if spec.target != HERE:
-        return Admission(resolved, accelerator, data, None, checkpoints, ())
     memory = watch.estimated_memory_bytes(spec, home)
-    return Admission(
-        resolved, accelerator, data, memory, checkpoints, _warnings(resolved, host, memory)
-    )
+    warnings = _warnings(resolved, host, memory) if spec.target == HERE else ()
+    return Admission(resolved, accelerator, data, memory, checkpoints, warnings)
 
 
 def require_space(home: Home, admissions: Sequence[Admission]) -> None:
@@ -168,8 +165,11 @@ def _on_target(spec: RunSpec, home: Home | None) -> RunSpec:
 def _has_weights(spec: RunSpec, home: Home) -> None:
     """Raises CheckpointError: the target does not see the weights to start from."""
     source = spec.start_from.partition(":")[0]
-    is_shared = configuration.sees_home(configuration.target(home, spec.target))
-    if source and not is_shared and home.run_dir(source).spec().target != spec.target:
+    if (
+        source
+        and configuration.is_apart(home, spec)
+        and home.run_dir(source).spec().target != spec.target
+    ):
         raise CheckpointError(
             f"{spec.target} does not have the weights of {source}: name a run that trained there."
         )

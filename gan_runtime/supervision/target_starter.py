@@ -58,6 +58,12 @@ def target_of(options: AnyTarget, home: Home) -> RunTarget:
     return FarSlurm(slurm, FarHome(options, transport, home)) if options.home else slurm
 
 
+def first_script(target: RunTarget | TargetWatch, home: Home, spec: RunSpec) -> str:
+    """The script of the first attempt of a new run."""
+    folder = home.runs.resolve() / NEW_RUN
+    return target.script(submitted_job.new_job(spec, folder, f"gan-{NEW_RUN}-1", 1))
+
+
 class TargetStarter:
     """Trainers as jobs of the targets of a home."""
 
@@ -265,10 +271,7 @@ class TargetStarter:
 
     def script(self, spec: RunSpec) -> str:
         """The script of the first attempt of a new run. Raises TargetSettingError."""
-        folder = self._home.runs.resolve() / NEW_RUN
-        return self._watch(spec.target)[1].script(
-            submitted_job.new_job(spec, folder, f"gan-{NEW_RUN}-1", 1)
-        )
+        return first_script(self._watch(spec.target)[1], self._home, spec)
 
     def trouble(self, target: str) -> str:
         """Why nothing new is known of the jobs of a target; "" while it answers."""

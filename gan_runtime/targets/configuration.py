@@ -36,6 +36,7 @@ from gan_runtime.base.errors import TargetSettingError
 from gan_runtime.records import run_files
 from gan_runtime.records.home import IS_INSTALLED, REPOSITORY, Home
 from gan_runtime.records.run_folder import write_whole
+from gan_runtime.spec import RunSpec
 
 NAME = r"[a-z0-9][a-z0-9-]{0,39}"
 # One line without control characters, so that a setting cannot add lines to a batch script.
@@ -176,11 +177,6 @@ class KubernetesTarget(_Target):
 AnyTarget = SlurmTarget | SshTarget | KubernetesTarget
 
 
-def sees_home(target: AnyTarget) -> bool:
-    """Whether the target sees the home here, so nothing is copied."""
-    return isinstance(target, KubernetesTarget) or not target.home
-
-
 KINDS: dict[str, type[AnyTarget]] = {
     "slurm": SlurmTarget,
     "ssh": SshTarget,
@@ -218,6 +214,12 @@ def target(home: Home | None, name: str) -> AnyTarget:
     if name not in targets:
         raise TargetSettingError(unknown(name, targets))
     return targets[name]
+
+
+def is_apart(home: Home, spec: RunSpec) -> bool:
+    """Whether a run trains in a home on another host, and its files are copied to here."""
+    options = targets_of(home).get(spec.target)
+    return isinstance(options, _Apart) and bool(options.home)
 
 
 def unknown(name: str, targets: Mapping[str, AnyTarget]) -> str:

@@ -44,7 +44,7 @@ Size = Annotated[int, Field(ge=0)]
 class _Job(BaseModel):
     """A job in an answer. `state`, `job`: of a trainer that was started there, else "". `files`:
     bytes, time in seconds, and the content if it is short. `checkpoints`: all that are there, once
-    the job has ended.
+    the job has ended or they are fetched.
     """
 
     state: str
@@ -169,6 +169,7 @@ class FarHome:
                 return False
             if job.checkpoints:
                 _remove_earlier(run.checkpoints, job.checkpoints)
+                run.fetch_file.unlink(missing_ok=True)
             for name, content in job.chunks.items():
                 if there.is_growing(name):
                     _append(run.path / name, ends.get(name, 0), base64.b64decode(content))
@@ -284,7 +285,13 @@ def _known(run: RunDir) -> dict[str, Any]:
             for file in (run.path / folder).glob("*"):
                 status = file.stat()
                 files[f"{folder}/{file.name}"] = [status.st_size, int(status.st_mtime)]
-    return {"run": run.run_id, "ends": ends, "files": files, "stop": run.stop_asker}
+    return {
+        "run": run.run_id,
+        "ends": ends,
+        "files": files,
+        "stop": run.stop_asker,
+        "fetch": run.fetch_file.exists(),
+    }
 
 
 def _append(path: Path, begin: int, content: bytes) -> None:

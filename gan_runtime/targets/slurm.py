@@ -56,6 +56,7 @@ _FIELDS = (
 # a minute earlier.
 WARNING_SECONDS = 120
 SINFO_WORDS = 6
+_ACCOUNTED = "now-90days"
 _NO_HOME = 91  # exit code
 _VERSION = "import gan_runtime; print(gan_runtime.__version__)"
 QUERY_SECONDS, SUBMIT_SECONDS = 60.0, 60.0
@@ -148,7 +149,9 @@ class Slurm:
         return Submitted(number)
 
     def observe(self, tokens: Sequence[str]) -> Mapping[str, Seen]:
-        """The newest job of each name."""
+        """The newest job of each name. Slurm lists an ended one for some minutes; then its
+        accounting knows it, where there is one.
+        """
         if not tokens:
             return {}
         shown = self._run(
@@ -174,7 +177,26 @@ class Slurm:
                 nodes="" if nodes == "(null)" else nodes,
                 restarts=int(restarts) if restarts.isdecimal() else 0,
             )
-        return found
+        absent = [token for token in tokens if token not in found]
+        return {**(self._accounted(absent) if absent else {}), **found}
+
+    def _accounted(self, tokens: Sequence[str]) -> dict[str, Seen]:
+        """The ended jobs of these names, by one line for each time that Slurm has started one."""
+        words = ("env", "TZ=UTC", "sacct", "-n", "-P", "-X", "--duplicates", f"-S{_ACCOUNTED}")
+        fields = "-oJobName,JobID,State,NodeList"
+        try:
+            shown = self._run(*words, f"--name={','.join(tokens)}", fields)
+        except NoAnswerError:
+            return {}
+        found: dict[str, Seen] = {}
+        for line in shown.splitlines():
+            name, job, state, nodes = line.split("|") if line.count("|") == 3 else ("",) * 4
+            if state and name in tokens:  # such as CANCELLED by 1000
+                restarts = found[name].restarts + 1 if name in found else 0
+                found[name] = Seen(
+                    "ended", state.split()[0], "", job, nodes=nodes, restarts=restarts
+                )
+        return {name: seen for name, seen in found.items() if seen.state in ENDED}
 
     def cancel(self, token: str) -> None:
         """Cancels the job of this name. Code 1 means that it has ended."""

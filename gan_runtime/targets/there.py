@@ -22,7 +22,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -240,7 +240,8 @@ def _job(home: Path, token: str, known: dict[str, Any]) -> dict[str, Any]:
     if known["stop"] and not has_ended and not (run / "STOP").exists():
         (run / "STOP").write_text(known["stop"], encoding="utf-8")
     ends = {path.name: path.stat().st_size for path in run.iterdir() if is_growing(path.name)}
-    present = _files(run, has_ended)
+    fetched = (SAMPLES, CHECKPOINTS) if known["fetch"] else (SAMPLES,)
+    present = _files(run, FOLDERS if has_ended else fetched)
     files, left, is_complete = _new_files(run, present, known["files"])
     chunks = {}
     for name, end in ends.items():
@@ -290,10 +291,10 @@ def is_growing(name: str) -> bool:
     return is_of_trainer or _LOG.fullmatch(name) is not None
 
 
-def _files(run: Path, has_ended: bool) -> dict[str, list[int]]:
-    """Bytes and time of the files in the folders of a run; until it has ended only of samples."""
+def _files(run: Path, folders: Sequence[str]) -> dict[str, list[int]]:
+    """Bytes and time of the files in these folders of a run."""
     found = {}
-    for folder in FOLDERS if has_ended else (SAMPLES,):
+    for folder in folders:
         if (run / folder).is_symlink() or not (run / folder).is_dir():
             continue
         for path in (run / folder).iterdir():

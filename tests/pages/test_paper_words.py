@@ -169,7 +169,9 @@ def test_reference_values_match_the_quotations() -> None:
 
 
 def under(dataset: str = "mnist", images: int = 60_000, epochs: int = 30) -> Conditions:
-    return Conditions(dataset, images, "cpu", "tensorflow", 8, epochs, "test processor", 2, False)
+    return Conditions(
+        dataset, images, "cpu", "tensorflow", 8, epochs, "test processor", 2, False, "here"
+    )
 
 
 @pytest.mark.parametrize(
@@ -200,7 +202,9 @@ def test_verdict_requires_the_papers_data_epochs_and_repeats(
 
 
 def place(accelerator: str, engine: str = "tensorflow") -> Conditions:
-    return Conditions("digits", 1_797, accelerator, engine, 1, 3, "test processor", 2, False)
+    return Conditions(
+        "digits", 1_797, accelerator, engine, 1, 3, "test processor", 2, False, "here"
+    )
 
 
 @pytest.mark.parametrize(

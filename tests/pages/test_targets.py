@@ -9,7 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import session
+from gan_runtime.records import journal
 from gan_runtime.records.home import Home
+from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.supervision.submitted_job import KnownJob, SubmittedJob
 from gan_runtime.targets import configuration
@@ -68,6 +70,28 @@ def test_launch_shows_the_script_of_the_job(show: Show) -> None:
 
 
 @pytest.mark.usefixtures("atlas")
+def test_launch_estimates_the_memory_of_a_run_there_and_compares_it_with_nothing_here(
+    show: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estimate = "gan_runtime.supervision.admission.watch.estimated_memory_bytes"
+    monkeypatch.setattr(estimate, lambda *_: 7e11)
+    app = show("launch")
+    assert app.warning
+    choice_field(app, "target").select("atlas").run()
+    [memory] = [each for each in app.metric if each.label == "Memory, est."]
+    assert memory.value == "700.0 GB"
+    assert not [each for each in app.warning if "emory" in each.value]
+
+
+@pytest.mark.usefixtures("atlas")
+def test_the_list_of_runs_says_where_each_trains(show: Show, new_run: NewRun) -> None:
+    new_run("far-0001", target="atlas")
+    new_run("near-0001", 1.0)
+    [table] = [each.value for each in show("runs").dataframe if "accelerator" in each.value]
+    assert sorted(table["accelerator"]) == ["cpu", "cpu on atlas"]
+
+
+@pytest.mark.usefixtures("atlas")
 def test_a_waiting_run_says_where_and_why(show: Show, new_run: NewRun) -> None:
     run = new_run("far-0001", target="atlas")
     for page in ("home", "run"):
@@ -115,6 +139,31 @@ def test_the_job_of_a_run_is_shown(
     assert shown in texts(show("run", run=run.run_id))
     if seen.stage == "waiting":
         assert shown in texts(show("home"))
+
+
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_the_checkpoint_of_a_run_on_another_host_is_fetched_by_a_button(
+    show: Show, home: Home, new_run: NewRun, is_asked: bool
+) -> None:
+    configuration.add(home, "box", SshTarget(kind="ssh", host="box.invalid", home="runs-of-mine"))
+    run = new_run("far-0001", target="box")
+    journal.append(
+        run.trainer_journal(),
+        1,
+        StatusChange(status="running", reason="training"),
+        journal.AttemptStart(resume_step=0),
+    )
+    if is_asked:
+        run.fetch_file.touch()
+    app = show("run", run=run.run_id, tab="evaluation")
+    buttons = [each for each in app.button if each.label == "Fetch it now"]
+    if is_asked:
+        assert "The checkpoint comes after the next epoch." in texts(app)
+        assert not buttons
+    else:
+        assert "This run trains on box. Its checkpoint comes at its end." in texts(app)
+        buttons[0].click().run()
+        assert run.fetch_file.exists()
 
 
 @pytest.mark.usefixtures("atlas")

@@ -162,7 +162,7 @@ def test_conditions_of_runs_include_images_and_host(
     take_in()
     conditions = queries.conditions(store, [f"a-000{number}" for number in range(1, 5)])
     assert conditions == [
-        queries.Conditions("mnist", 10_000, "cpu", "tensorflow", 1, 4, "EPYC", 8, True),
-        queries.Conditions("digits", 1_797, "cpu", "tensorflow", 2, 2, "Xeon", 2, False),
-        queries.Conditions("digits", None, "cpu", "tensorflow", 8, 1, "", None, False),
+        queries.Conditions("mnist", 10_000, "cpu", "tensorflow", 1, 4, "EPYC", 8, True, "here"),
+        queries.Conditions("digits", 1_797, "cpu", "tensorflow", 2, 2, "Xeon", 2, False, "here"),
+        queries.Conditions("digits", None, "cpu", "tensorflow", 8, 1, "", None, False, "here"),
     ]

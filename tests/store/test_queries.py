@@ -939,12 +939,14 @@ def test_typical_rate_never_comes_from_another_host(
 ) -> None:
     """Imported runs have no host name; a run copied from another machine has another processor."""
     machines = (
-        ({"cpu_model": "this processor", "hostname": "here"}, 100.0),
-        ({"cpu_model": "this processor"}, 9_000.0),
-        ({"cpu_model": "another processor", "hostname": "there"}, 9_000.0),
+        ("here", {"cpu_model": "this processor", "hostname": "here"}, 100.0),
+        ("here", {"cpu_model": "this processor"}, 9_000.0),
+        ("here", {"cpu_model": "another processor", "hostname": "there"}, 9_000.0),
+        ("atlas", {"cpu_model": "this processor", "hostname": "n1"}, 500.0),
+        ("box", {"cpu_model": "this processor", "hostname": "box"}, 9_000.0),
     )
-    for number, (facts, rate) in enumerate(machines, 1):
-        run = new_run(f"quick-{number:04d}", seconds=number)
+    for number, (target, facts, rate) in enumerate(machines, 1):
+        run = new_run(f"quick-{number:04d}", seconds=number, target=target)
         done = [
             journal.EpochDone(epoch=epoch, step=epoch, seconds=1.0, images=64, images_per_s=rate)
             for epoch in (1, 2)
@@ -953,6 +955,8 @@ def test_typical_rate_never_comes_from_another_host(
     take_in()
     assert queries.typical_images_per_s(store, RunSpec.parse({}), "cpu", "this processor") == 100.0
     assert queries.typical_images_per_s(store, RunSpec.parse({}), "cpu", "a third one") is None
+    on_atlas = RunSpec.parse({"target": "atlas"})
+    assert queries.typical_images_per_s(store, on_atlas, "cpu", "this processor") == 500.0
 
 
 def test_worker_times_are_medians_of_the_newest_calls(

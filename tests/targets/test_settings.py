@@ -168,6 +168,29 @@ def test_a_failed_query_is_no_answer() -> None:
     assert "Unable to contact" in silent.offer().refusal
 
 
+def test_accounting_says_how_a_job_ended_that_squeue_no_longer_lists() -> None:
+    class Forgets(Answers):
+        def run(self, words: Any, stdin: str = "", seconds: float = 30.0) -> Done:
+            return super().run(words, stdin, seconds) if "sacct" in words else Done(0, "", "")
+
+    lines = (
+        *("gan-a|7|NODE_FAIL|n1", "gan-a|7|OUT_OF_MEMORY|n2"),
+        *("gan-b|8|CANCELLED by 1000|None assigned", "gan-c|9|RUNNING|n1", "torn|li"),
+    )
+    seen = Slurm(SlurmTarget(), Forgets(0, "\n".join(lines)), HOME).observe(
+        ["gan-a", "gan-b", "gan-c"]
+    )
+    assert set(seen) == {"gan-a", "gan-b"}, "a running job is listed again soon"
+    assert (seen["gan-a"].state, seen["gan-a"].restarts, seen["gan-a"].job) == (
+        "OUT_OF_MEMORY",
+        1,
+        "7",
+    )
+    assert (seen["gan-b"].stage, seen["gan-b"].state) == ("ended", "CANCELLED")
+    without = Forgets(1, "", "Slurm accounting storage is disabled")
+    assert Slurm(SlurmTarget(), without, HOME).observe(["gan-a"]) == {}
+
+
 class LoginNode(Here):
     """This host, with the partitions of a cluster."""
 
@@ -247,6 +270,23 @@ def test_the_list_of_runs_says_where_each_trains(
     shown = command_line.run("runs", "--home", str(home.path)).output
     assert "2 × cpu on atlas" in shown
     assert shown.count("on atlas") == 1
+
+
+def test_the_script_of_a_job_is_printed_before_it_is_submitted(
+    home: Home, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
+    configuration.add(home, "atlas", SlurmTarget(partition="long"))
+    words = ["train", "--preset", "quick", "--script", "--home", str(home.path)]
+    printed = command_line.run(*words, "--on", "atlas")
+    assert printed.exit_code == 0
+    assert printed.output.startswith("#!/bin/bash\n#SBATCH --job-name=gan-NAME-1\n")
+    assert "#SBATCH --partition=long" in printed.output
+    assert printed.output.endswith("exit $code\n")
+    assert list(home.runs.iterdir()) == []
+    refused = command_line.run(*words)
+    assert refused.exit_code == 2
+    assert "add --on NAME" in refused.output
 
 
 def test_targets_are_added_listed_and_checked_on_the_command_line(

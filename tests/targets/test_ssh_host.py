@@ -16,7 +16,7 @@ from typing import IO, Any
 import pytest
 
 from gan_runtime import __version__
-from gan_runtime.base.errors import RoleError, SpecError, TargetSettingError
+from gan_runtime.base.errors import RoleError, RunStateError, SpecError, TargetSettingError
 from gan_runtime.commands import Commands
 from gan_runtime.data import loading
 from gan_runtime.hardware.hosts import Host
@@ -26,7 +26,7 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision.admission import admit
 from gan_runtime.targets import configuration
-from gan_runtime.targets.configuration import SshTarget
+from gan_runtime.targets.configuration import SlurmTarget, SshTarget
 from gan_runtime.targets.ssh_host import SshHost
 from gan_runtime.targets.target import NoAnswerError, Seen, TargetJob, run_id_of, token_of
 from gan_runtime.targets.transport import Done, Here
@@ -489,6 +489,41 @@ def test_weights_of_single_epochs_come_at_the_end(
     box.begin()
     box.until_ended(wait_until)
     assert [path.name for path in box.run.snapshots.iterdir()] == ["epoch-00001.safetensors"]
+
+
+def test_checkpoints_of_a_running_job_come_once_they_are_asked_for(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = relocated(place("cd RUN; until [ -e STOP ]; do sleep 0.05; done; exit 0"))
+    box.begin()
+    (box.there / "checkpoints").mkdir()
+    (box.there / "checkpoints" / "step-00000100.safetensors").write_bytes(b"weights")
+    box.seen()
+    assert not box.run.checkpoints.exists()
+    box.run.fetch_file.touch()
+    assert box.seen().state == "RUNNING"
+    assert [path.name for path in box.run.checkpoints.iterdir()] == ["step-00000100.safetensors"]
+    (box.there / "checkpoints" / "step-00000200.safetensors").write_bytes(b"later weights")
+    box.seen()
+    assert len(list(box.run.checkpoints.iterdir())) == 1, "once for each request"
+    box.run.request_stop("user")
+    box.until_ended(wait_until)
+    assert len(list(box.run.checkpoints.iterdir())) == 2
+
+
+def test_checkpoints_are_asked_for_only_where_they_are_not_here(
+    home: Home, new_run: Callable[..., RunDir]
+) -> None:
+    configuration.add(home, "atlas", SlurmTarget())
+    configuration.add(home, "box", SshTarget(kind="ssh", host="box", home="runs-of-mine"))
+    commands = Commands(home, operator("test"))
+    for run in (new_run("near-0001"), new_run("far-0002", target="atlas")):
+        with pytest.raises(RunStateError, match=f"the checkpoints of {run.run_id} are here"):
+            commands.fetch_checkpoints(run.run_id)
+        assert not run.fetch_file.exists()
+    far = new_run("far-0003", target="box")
+    commands.fetch_checkpoints("far-0003")
+    assert far.fetch_file.exists()
 
 
 def test_the_log_of_each_worker_comes(

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 from pydantic import ValidationError
 
-from dashboard import actions, palette, plots, widgets, words
+from dashboard import actions, missing_checkpoint, palette, plots, widgets, words
 from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers import side_by_side
 from dashboard.domains.showers import words as shower_words
@@ -40,7 +40,8 @@ def draw(runtime: Runtime, selection: Selection) -> None:
         if evaluation.measurable(runtime.home, row.run_id)
     }
     if not names:
-        st.info(words.no_checkpoint(any(row.is_live for row in selection.runs.values())))
+        rows = sorted(selection.runs.values(), key=lambda row: not row.is_live)
+        missing_checkpoint.show(runtime, rows[0])
         return
     st.caption(shower_words.ANY_ENERGY)
     request, pressed = _form(runtime, selection, names)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gan_runtime import catalog
 from gan_runtime.base.metrics import Metric, Role
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.store.queries.metrics import (
     DEVICES,
     XAxis,
@@ -193,7 +194,7 @@ class Conditions:
     """The conditions under which runs were measured.
 
     `images`: of the training set, None before a trainer has loaded it. `devices`: replicas ×
-    workers. `imported`: from a bundle, so the host is unknown.
+    workers. `imported`: from a bundle, so the host is unknown. `target`: where the runs trained.
     """
 
     dataset: str
@@ -205,6 +206,7 @@ class Conditions:
     cpu_model: str
     cores: int | None
     imported: bool
+    target: str
 
 
 def conditions(store: Store, run_ids: list[str]) -> list[Conditions]:
@@ -214,7 +216,7 @@ def conditions(store: Store, run_ids: list[str]) -> list[Conditions]:
         SELECT DISTINCT dataset, images, accelerator, engine, replicas * workers AS devices,
             r.epochs,
                coalesce(host->>'cpu_model', ''), TRY_CAST(host->>'cores' AS INTEGER),
-               {IMPORTED}
+               {IMPORTED}, coalesce(spec->>'target', '{HERE}')
         FROM runs r LEFT JOIN (SELECT run_id, max(images) AS images FROM ingest.plans GROUP BY
             run_id) USING (run_id)
         WHERE list_contains(?, run_id) ORDER BY ALL

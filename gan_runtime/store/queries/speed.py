@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.store.queries.metrics import DEVICES
 from gan_runtime.store.queries.run_curves import StepRange, step_ranges
 from gan_runtime.store.queries.run_rows import run
@@ -187,11 +188,11 @@ def _overhead_per_epoch(store: Store, run_id: str) -> float:
 def typical_images_per_s(
     store: Store, spec: RunSpec, accelerator: str, cpu_model: str
 ) -> float | None:
-    """The median rate of earlier runs like `spec` on this host with the nearest global batch; None
-    without one.
+    """The median rate of earlier runs like `spec` with the nearest global batch on its target, or
+    on this host; None without one.
 
-    The first epoch of an attempt includes compiling and does not count, nor do runs on another
-    processor than `cpu_model`, or imported runs, whose host is unknown.
+    The first epoch of an attempt includes compiling and does not count, nor do imported runs, whose
+    host is unknown, or here runs on another processor than `cpu_model`.
     """
     rows = store.rows(
         """
@@ -200,8 +201,9 @@ def typical_images_per_s(
             WHERE workload = $workload AND accelerator = $accelerator AND replicas = $replicas
               AND workers = $workers AND precision = $precision AND xla = $xla
               AND $engine IN (engine, 'auto') AND coalesce(spec->>'loop', 'custom') = $loop
-              AND (host IS NULL OR (host->>'hostname' IS NOT NULL AND host->>'cpu_model' =
-                  $cpu_model))
+              AND coalesce(spec->>'target', $here) = $target
+              AND (host IS NULL OR (host->>'hostname' IS NOT NULL
+                  AND ($target <> $here OR host->>'cpu_model' = $cpu_model)))
         ), steady AS (
             SELECT distance, images_per_s FROM epochs JOIN alike USING (run_id)
             QUALIFY epoch > min(epoch) OVER (PARTITION BY run_id, attempt)
@@ -219,6 +221,8 @@ def typical_images_per_s(
             "engine": spec.engine,
             "loop": spec.loop,
             "cpu_model": cpu_model,
+            "target": spec.target,
+            "here": HERE,
         },
     )
     return rows[0][0]

@@ -112,9 +112,13 @@ def test_a_run_is_watched_through_a_cut_stopped_resumed_and_evaluated_here(
         server.start()
         wait_until(lambda: step() > before, "it goes on where it was")
         assert not targets.trouble("box")
+        assert not run.has_checkpoint
+        runtime.commands.fetch_checkpoints(run.run_id)
+        wait_until(lambda: run.has_checkpoint, "its checkpoint is here while it trains")
+        assert status() == "running"
+        assert inference.states_of(run)
         runtime.commands.stop(run.run_id)
         wait_until(lambda: status() == "stopped", "it has saved")
-        wait_until(lambda: run.has_checkpoint, "its checkpoint is here")
         saved = step()
         runtime.commands.resume(run.run_id)
         wait_until(lambda: step() > saved, "it continues there")
