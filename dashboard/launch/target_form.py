@@ -18,8 +18,8 @@ HINTS = {
         " login must need no password."
     ),
     "slurm": (
-        "Its nodes see the home of this dashboard under the same path, or its login node has a"
-        " clone of this project in the same version."
+        "Its nodes see the home of this dashboard under the same path. If not, its login node needs"
+        " a clone of this project."
     ),
 }
 # Fields of both kinds, then of each: name → label and help.

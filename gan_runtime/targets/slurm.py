@@ -235,7 +235,7 @@ class FarSlurm:
         return self.slurm.script(job)
 
     def submit(self, job: TargetJob) -> Submitted:
-        """Puts the run in place, then submits its batch script, unless there is such a job."""
+        """Puts the run in place, then submits its batch script, unless the cluster has that job."""
         present = self.slurm.observe([job.token]).get(job.token)
         if present is not None:
             return Submitted(present.job)
