@@ -104,12 +104,13 @@ def empty_form() -> None:
 def _source(runtime: Runtime, preparation: Preparation) -> Path | None:
     generation = st.session_state.get(GENERATION, 0)
     is_images = preparation.has_preview
+    kinds = f" ({', '.join(preparation.suffixes)})" if preparation.suffixes else ""
     refusal = access.actor().refusal
     if refusal:
         st.caption(f"Only operators can add data. {refusal}")
         return None
     files = st.file_uploader(
-        "A .zip of images, or several images" if is_images else "One or several HDF5 files",
+        "A .zip of images, or several images" if is_images else f"One or several files{kinds}",
         type=None if is_images else preparation.suffixes,  # an image is recognized by its contents
         accept_multiple_files=True,
         key=f"{PREFIX}files.{preparation.maker}.{generation}",

@@ -10,10 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import streamlit as st
+from streamlit.runtime.scriptrunner_utils.exceptions import ScriptControlException
+
 from dashboard import palette, run_selection
 from gan_runtime.base.errors import PackageError
 from gan_runtime.base.metrics import Metric, of_score
-from gan_runtime.base.packages import guarded
+from gan_runtime.base.packages import replaced
 from gan_runtime.catalog import table
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.catalog.evaluations import evaluations
@@ -170,14 +173,8 @@ def page_of(declared: Evaluation) -> DomainPage:
     if declared.page:
         try:
             page = table.declared(declared.page, DomainPage)
-            about = guarded(f"`about` of {declared.page}", page.about, None)
-            definition = guarded(f"`definition` of {declared.page}", page.definition, "")
-
-            def about_or_key(row: EvaluationRow) -> dict[str, str]:
-                parts = about(row)
-                return by_key(row) if parts is None else parts
-
-            return replace(page, about=about_or_key, definition=definition)
+            is_of_project = declared.page.startswith("dashboard.")
+            return page if is_of_project else _protected(declared.page, page)
         except PackageError as error:
             log.warning("the page of evaluation %s is the usual one: %s", declared.name, error)
     names = tuple(metric.name for metric in declared.scores)
@@ -188,6 +185,31 @@ def page_of(declared: Evaluation) -> DomainPage:
         over_epochs=names[:3],
         about=by_key,
         usual=lambda rows: list({row.key: row for row in reversed(rows)}.values())[:MOST_ANSWERS],
+    )
+
+
+FUNCTIONS = ("subject", "usual", "definition", "read", "below", "choices")
+NOT_DRAWN = "This part cannot be drawn: the log says why."
+
+
+def _protected(place: str, page: DomainPage) -> DomainPage:
+    """The page of a package. Where one of its functions raises, that part is the usual one."""
+
+    def part(name: str, function: Any, substitute: Any) -> Any:
+        what = f"`{name}` of {place}"
+        return function and replaced(what, function, substitute, (ScriptControlException,))
+
+    def say(*_: object) -> None:
+        st.error(NOT_DRAWN, icon=":material/error:")
+
+    usual = DomainPage((), (), (), ())
+    return replace(
+        page,
+        tabs=tuple(replace(tab, draw=part(tab.title, tab.draw, say)) for tab in page.tabs),
+        about=part("about", page.about, by_key),
+        value_words=part("value_words", page.value_words, lambda *of: number(of[0], of[1].value)),
+        literature=part("literature", page.literature, say),
+        **{name: part(name, getattr(page, name), getattr(usual, name)) for name in FUNCTIONS},
     )
 
 

@@ -124,7 +124,7 @@ def _fields(
     """A widget for each option, and the selected values; first the default values of the run."""
     declared_options = dict(options.of(evaluation.options))
     usual = {name: option.default for name, option in declared_options.items()}
-    usual |= evaluation.usual(runtime.home, run)
+    usual |= jobs.usual(runtime.home, run, evaluation)
     choices = page.choices(runtime.home, run)
     values: dict[str, Any] = {}
     with st.container(horizontal=True, vertical_alignment="bottom"):

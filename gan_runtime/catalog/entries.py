@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 from pydantic import BaseModel
@@ -22,6 +23,18 @@ from gan_runtime.base.metrics import (
 
 Options = Any  # an instance of the entry's `options`
 Rule = Callable[..., FieldError | None]  # parameters: the options that it reads, by name
+
+
+def refused(option: str, when: Callable[..., bool], sentence: str) -> Rule:
+    """The rule that refuses an option while `when` of options holds. `sentence`: says why and what
+    to do, with the values of these options in braces.
+    """
+
+    def rule(**values: Any) -> FieldError | None:
+        return FieldError(option, sentence.format(**values)) if when(**values) else None
+
+    rule.__signature__ = signature(when)  # type: ignore[attr-defined]
+    return rule
 
 
 @dataclass(frozen=True)

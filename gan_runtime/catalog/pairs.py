@@ -11,7 +11,14 @@ from gan_runtime.base.errors import FieldError
 from gan_runtime.base.fields import IMAGES, Fields, needed
 from gan_runtime.base.metrics import LOSSES, NOT_DRAWN, SCORES, Metric, Network, Panel
 from gan_runtime.base.options import Above, OneOf, OptionRecord, option
-from gan_runtime.catalog.entries import Judgement, Options, Picture, Size, WorkloadEntry
+from gan_runtime.catalog.entries import (
+    Judgement,
+    Options,
+    Picture,
+    Size,
+    WorkloadEntry,
+    refused,
+)
 
 GeneratorLoss = Literal["non_saturating", "minimax"]
 Loss = Literal["cross_entropy", "hinge", "relativistic"]
@@ -322,19 +329,6 @@ JUDGEMENTS = (
 GREY = (Picture("samples", "Generated images", "grey_grid", ("images",)),)
 
 
-def one_pass_has_one_discriminator_step(
-    updates: str, discriminator_steps: int
-) -> FieldError | None:
-    """One forward pass updates both networks, so D cannot be updated more often."""
-    if updates == "in_turn" or discriminator_steps == 1:
-        return None
-    return FieldError(
-        "discriminator_steps",
-        f"discriminator_steps is {discriminator_steps}, but updates=together makes one: use"
-        " updates=in_turn, or discriminator_steps=1.",
-    )
-
-
 def cross_entropy_has_its_own_options(
     loss: str, generator_loss: str, label_smoothing: float
 ) -> FieldError | None:
@@ -352,22 +346,23 @@ def cross_entropy_has_its_own_options(
     )
 
 
-def a_schedule_needs_a_penalty(
-    penalty_end: float, r1_weight: float, r2_weight: float
-) -> FieldError | None:
-    if penalty_end == 1.0 or r1_weight > 0.0 or r2_weight > 0.0:
-        return None
-    return FieldError(
-        "penalty_end",
-        f"penalty_end is {penalty_end:g}, but r1_weight and r2_weight are 0: set one of them, or"
-        " penalty_end=1.",
-    )
-
-
 RULES = (
-    one_pass_has_one_discriminator_step,
+    # One forward pass updates both networks, so D cannot be updated more often.
+    refused(
+        "discriminator_steps",
+        lambda updates, discriminator_steps: updates != "in_turn" and discriminator_steps != 1,
+        "discriminator_steps is {discriminator_steps}, but updates=together makes one: use"
+        " updates=in_turn, or discriminator_steps=1.",
+    ),
     cross_entropy_has_its_own_options,
-    a_schedule_needs_a_penalty,
+    refused(
+        "penalty_end",
+        lambda penalty_end, r1_weight, r2_weight: (
+            penalty_end != 1.0 and r1_weight <= 0.0 and r2_weight <= 0.0
+        ),
+        "penalty_end is {penalty_end:g}, but r1_weight and r2_weight are 0: set one of them, or"
+        " penalty_end=1.",
+    ),
 )
 
 

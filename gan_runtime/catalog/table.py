@@ -71,18 +71,19 @@ class Table(MutableMapping[str, Row]):
             Table._is_loading = True
             try:
                 for point in (*entry_points(group=self._group), *self._registered()):
-                    with self._skipped(point.name):
+                    with self._skipped(point.name, point.dist.name if point.dist else ""):
                         self._add(point.name, declared(point.value, self._kind))
             finally:
                 Table._is_loading = False
 
     @contextlib.contextmanager
-    def _skipped(self, name: str) -> Iterator[None]:
+    def _skipped(self, name: str, package: str = "") -> Iterator[None]:
         """Logs why a row cannot be added."""
         try:
             yield
         except Exception as error:  # a row of a package can raise anything
-            log.warning("%s of %s is skipped: %s", name, self._group, error)
+            of = f"{self._group} in package {package}" if package else self._group
+            log.warning("%s of %s is skipped: %s", name, of, error)
 
     def _add(self, name: str, row: Row) -> None:
         """Raises PackageError for a name that is invalid or that another row has."""

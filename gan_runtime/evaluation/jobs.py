@@ -18,6 +18,7 @@ from gan_runtime.base.errors import (
     DatasetError,
     FieldError,
     GanRuntimeError,
+    JobError,
     SpecError,
     quoted,
 )
@@ -30,6 +31,7 @@ from gan_runtime.evaluation.catalog import EvaluationResult, Subject
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobSnapshot
 from gan_runtime.jobs.job import Job
+from gan_runtime.jobs.job import jobs as declared_jobs
 from gan_runtime.jobs.process import Task
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer
@@ -74,9 +76,17 @@ def why_never(home: Home, run: RunDir, declared: Evaluation) -> str:
         fields = loading.fields_read(spec, home)
     except GanRuntimeError as error:
         return str(error)
+    job = declared_jobs().get(declared.name)
+    if job is None or job.work != WORK:
+        return f"{declared.name} is also the name of another job: rename the evaluation."
     fails = f"{declared.name} cannot tell whether it applies: see the log."
     applies = guarded(f"`applies` of {declared.name}", declared.applies, fails)
     return applies(spec.entry, spec.of_workload, fields)
+
+
+def usual(home: Home, run: RunDir, declared: Evaluation) -> Mapping[str, Any]:
+    """The usual options of an evaluation of a run."""
+    return guarded(f"`usual` of {declared.name}", declared.usual, {})(home, run)
 
 
 def request(home: Home, run_id: str, name: str, values: Mapping[str, Any], actor: str) -> JobDir:
@@ -96,8 +106,8 @@ def request(home: Home, run_id: str, name: str, values: Mapping[str, Any], actor
     declared = evaluation(name)
     run = home.run_dir(run_id)
     # An evaluation that never applies has no usual values for this run; `check` then says why.
-    usual = {} if why_never(home, run, declared) else declared.usual(home, run)
-    record = parsed(declared, {**usual, **values})
+    usual_values = {} if why_never(home, run, declared) else usual(home, run, declared)
+    record = parsed(declared, {**usual_values, **values})
     document = EvaluationRequest(
         evaluation=declared.name, run_id=run_id, **record.model_dump(mode="json")
     )
@@ -139,7 +149,8 @@ def _obstacle(home: Home, run: RunDir, declared: Evaluation) -> str:
             inference.check_data(run, home)
     except (CheckpointError, DatasetError) as error:
         return str(error)
-    return declared.lacking(home, run)
+    fails = f"{declared.name} cannot tell what it lacks: see the log."
+    return guarded(f"`lacking` of {declared.name}", declared.lacking, fails)(home, run)
 
 
 def check(home: Home, request: EvaluationRequest) -> None:
@@ -154,9 +165,16 @@ def check(home: Home, request: EvaluationRequest) -> None:
         every = checkpoint is not None and "every" in checkpoint.choices
         inference.check_state(run, state, "evaluate", epoch, every=every)
         inference.check_data(run, home)
-    declared.check(home, run, record)
+    try:
+        declared.check(home, run, record)
+    except GanRuntimeError:
+        raise
+    except Exception as error:  # a package's check can raise anything
+        log.exception("`check` of %s", declared.name)
+        raise JobError(f"{declared.name} cannot check this request: {error}.") from error
 
 
+WORK = "gan_runtime.evaluation.jobs:evaluate"
 Work = Callable[[Subject], EvaluationResult]
 
 
@@ -201,7 +219,7 @@ def job_of(declared: Evaluation) -> Job:
     return Job(
         declared.name,
         declared.title,
-        "gan_runtime.evaluation.jobs:evaluate",
+        WORK,
         options=EvaluationRequest,
         check=check,
         same=("run_id",),

@@ -155,7 +155,7 @@ def _wanted(home: Home, run: RunDir) -> list[_Wanted]:
     except SpecError:
         return []
     wanted = (
-        _Wanted(home, run, declared, cadence, getattr(spec, cadence.every, 0))
+        _Wanted(home, run, declared, cadence, spec.flat().get(cadence.every, 0))
         for declared in evaluations().values()
         if (cadence := declared.while_training)
     )

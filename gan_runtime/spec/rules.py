@@ -1,7 +1,7 @@
-"""Rules across the options that all runs share. A new rule is a function and its name in RULES.
+"""Rules across the options that all runs share. A new rule is a row of RULES.
 
-The parameters of a rule are the options that it reads, by name; it is checked only when each of
-them is valid. Rules of one workload are in its catalog entry and may read shared options too.
+A rule reads the options that its parameters name; it is checked only when each of them is valid.
+Rules of one workload are in its catalog entry and may read shared options too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from inspect import signature
 from typing import Any
 
 from gan_runtime.base.errors import FieldError, quoted
-from gan_runtime.catalog.entries import Rule
+from gan_runtime.catalog.entries import Rule, refused
 
 
 def batch_is_shared_evenly(
@@ -35,14 +35,17 @@ def batch_is_shared_evenly(
     )
 
 
-def tpu_knows_the_precision(accelerator: str, precision: str) -> FieldError | None:
-    """A TPU computes in bfloat16 and float32 only."""
-    if accelerator != "tpu" or precision != "mixed_float16":
+def parts_are_even(
+    accumulation_steps: int, batch_size_global: int, replicas: int, workers: int
+) -> FieldError | None:
+    """A mean of unequal parts is not the mean of the batch."""
+    share = batch_size_global // (replicas * workers)
+    if batch_size_global % (replicas * workers) or share % accumulation_steps == 0:
         return None
     return FieldError(
-        "precision",
-        "precision is mixed_float16, but a TPU has no float16 arithmetic: use mixed_bfloat16 or"
-        " float32.",
+        "accumulation_steps",
+        f"accumulation_steps is {accumulation_steps}, but each replica has {share} images per step:"
+        f" use a divisor of {share}.",
     )
 
 
@@ -74,112 +77,6 @@ def xla_compiles_the_batch_norm(
     )
 
 
-def tpu_compiles_everything(accelerator: str, xla: str) -> FieldError | None:
-    """Clusters are parts of a graph; a TPU compiles all of it."""
-    if accelerator != "tpu" or xla != "autocluster":
-        return None
-    return FieldError(
-        "xla",
-        "xla is autocluster, but a TPU compiles whole steps: use xla=off or xla=jit, which are the"
-        " same there.",
-    )
-
-
-def clusters_are_for_one_worker(xla: str, workers: int) -> FieldError | None:
-    """Measured: with these flags TensorFlow cannot open the input of one of several workers."""
-    if xla != "autocluster" or workers == 1:
-        return None
-    return FieldError(
-        "xla",
-        f"xla is autocluster with {workers} workers, which TensorFlow cannot combine: use xla=off"
-        " or jit, or workers=1.",
-    )
-
-
-def momentum_belongs_to_sgd(optimizer: str, momentum: float) -> FieldError | None:
-    """Adam has beta 1 instead, and CERN's RMSprop has none."""
-    if optimizer == "sgd" or momentum == 0.0:
-        return None
-    return FieldError(
-        "momentum",
-        f"momentum is {momentum:g}, but only optimizer=sgd has one: use momentum=0, or"
-        " optimizer=sgd.",
-    )
-
-
-def samples_need_an_average(samples_from: str, ema_decay: float) -> FieldError | None:
-    if samples_from == "live" or ema_decay > 0.0:
-        return None
-    return FieldError(
-        "samples_from",
-        "samples_from is ema, but ema_decay is 0: set ema_decay to about 0.999, or"
-        " samples_from=live.",
-    )
-
-
-def parts_are_even(
-    accumulation_steps: int, batch_size_global: int, replicas: int, workers: int
-) -> FieldError | None:
-    """A mean of unequal parts is not the mean of the batch."""
-    share = batch_size_global // (replicas * workers)
-    if batch_size_global % (replicas * workers) or share % accumulation_steps == 0:
-        return None
-    return FieldError(
-        "accumulation_steps",
-        f"accumulation_steps is {accumulation_steps}, but each replica has {share} images per step:"
-        f" use a divisor of {share}.",
-    )
-
-
-def local_steps_need_replicas(
-    sync_every_steps: int, replicas: int, workers: int
-) -> FieldError | None:
-    if sync_every_steps == 1 or replicas * workers > 1:
-        return None
-    return FieldError(
-        "sync_every_steps",
-        f"sync_every_steps is {sync_every_steps}, but there is 1 replica: use sync_every_steps=1,"
-        " or more replicas or workers.",
-    )
-
-
-def local_steps_have_no_loss_scale(sync_every_steps: int, precision: str) -> FieldError | None:
-    """All replicas share one loss scale, which changes in each step."""
-    if sync_every_steps == 1 or precision != "mixed_float16":
-        return None
-    return FieldError(
-        "sync_every_steps",
-        f"sync_every_steps is {sync_every_steps} with mixed_float16, whose loss scale all replicas"
-        " must share: use mixed_bfloat16, or sync_every_steps=1.",
-    )
-
-
-def local_steps_have_their_own_batch_norm(
-    sync_every_steps: int, batch_norm: str
-) -> FieldError | None:
-    """An exchange in every layer would mix the gradients of replicas that train alone."""
-    if sync_every_steps == 1 or batch_norm != "synchronised":
-        return None
-    return FieldError(
-        "sync_every_steps",
-        f"sync_every_steps is {sync_every_steps}, but batch_norm=synchronised exchanges in each"
-        " step: use batch_norm=per_replica, or sync_every_steps=1.",
-    )
-
-
-def local_steps_exchange_no_gradients(
-    sync_every_steps: int, all_reduce_type: str
-) -> FieldError | None:
-    """Local steps exchange weights and slots, for which 8 bits are too coarse."""
-    if sync_every_steps == 1 or all_reduce_type == "float32":
-        return None
-    return FieldError(
-        "all_reduce_type",
-        f"all_reduce_type is {all_reduce_type}, but sync_every_steps={sync_every_steps} exchanges"
-        " float32 weights and no gradients: use all_reduce_type=float32, or sync_every_steps=1.",
-    )
-
-
 def workers_can_exchange(engine: str, accelerator: str, workers: int) -> FieldError | None:
     """MultiWorkerMirroredStrategy is for CPUs and GPUs; JAX runs one process on each host of a
     larger TPU (docs/cluster.md).
@@ -198,50 +95,6 @@ def cpu_workers_have_one_replica(
     return FieldError("replicas", one_replica_per_cpu_worker(replicas, workers))
 
 
-def packs_are_sent_between_workers(
-    engine: str, workers: int, all_reduce_pack_mb: int
-) -> FieldError | None:
-    """Only MultiWorkerMirroredStrategy takes a pack size."""
-    if all_reduce_pack_mb == 0 or (workers > 1 and engine != "jax"):
-        return None
-    return FieldError(
-        "all_reduce_pack_mb",
-        f"all_reduce_pack_mb is {all_reduce_pack_mb}, but only TensorFlow's workers take a pack"
-        " size: use 0, or engine=tensorflow and workers above 1.",
-    )
-
-
-def jax_compiles_every_step(engine: str, xla: str) -> FieldError | None:
-    if engine != "jax" or xla != "autocluster":
-        return None
-    return FieldError(
-        "xla",
-        "xla is autocluster, but engine=jax compiles whole steps: use xla=off or xla=jit, which are"
-        " the same there.",
-    )
-
-
-def jax_replicas_train_in_step(engine: str, sync_every_steps: int) -> FieldError | None:
-    """All devices run one program on one state; replicas that train alone need one state each."""
-    if engine != "jax" or sync_every_steps == 1:
-        return None
-    return FieldError(
-        "sync_every_steps",
-        f"sync_every_steps is {sync_every_steps}, but with engine=jax all replicas share one state:"
-        " use sync_every_steps=1, or engine=tensorflow.",
-    )
-
-
-def jax_profiles_no_steps(engine: str, profile_steps: int) -> FieldError | None:
-    if engine != "jax" or profile_steps == 0:
-        return None
-    return FieldError(
-        "profile_steps",
-        f"profile_steps is {profile_steps}, but engine=jax has no step profile: use"
-        " profile_steps=0, or engine=tensorflow.",
-    )
-
-
 def jax_trains_on_its_own_host(engine: str, tpu_address: str) -> FieldError | None:
     """A remote TPU is reached through TensorFlow's resolver."""
     if engine != "jax" or tpu_address == "local":
@@ -251,46 +104,6 @@ def jax_trains_on_its_own_host(engine: str, tpu_address: str) -> FieldError | No
         f"tpu_address is {quoted(tpu_address)}, but engine=jax uses the TPU of this host: use"
         " tpu_address=local.",
     )
-
-
-def keras_trains_with_tensorflow(loop: str, engine: str) -> FieldError | None:
-    if loop != "keras" or engine != "jax":
-        return None
-    return FieldError(
-        "loop",
-        "loop is keras, but engine=jax has its own loop: use loop=custom, or engine=tensorflow.",
-    )
-
-
-def keras_trains_in_one_worker(loop: str, workers: int) -> FieldError | None:
-    """Keras' train function has no exchange of stop requests and step times between workers."""
-    if loop != "keras" or workers == 1:
-        return None
-    return FieldError(
-        "loop",
-        f"loop is keras, but {workers} workers cannot agree there when to stop: use loop=custom,"
-        " or workers=1 and more replicas.",
-    )
-
-
-def keras_exchanges_in_each_step(loop: str, sync_every_steps: int) -> FieldError | None:
-    """Local replicas are averaged between two steps, where Keras' loop does nothing."""
-    if loop != "keras" or sync_every_steps == 1:
-        return None
-    return FieldError(
-        "loop",
-        f"loop is keras with sync_every_steps={sync_every_steps}, but Keras' loop exchanges"
-        " gradients in each step: use loop=custom, or sync_every_steps=1.",
-    )
-
-
-def keras_counts_one_tpu_core(loop: str, accelerator: str) -> FieldError | None:
-    """Under a TPUStrategy Keras' `reduce_per_replica` takes the numbers of the first core,
-    elsewhere the mean.
-    """
-    if loop != "keras" or accelerator != "tpu":
-        return None
-    return FieldError("loop", NO_KERAS_LOOP_ON_A_TPU)
 
 
 # These three also refuse a spec whose accelerator `auto` resolves to a TPU or to the CPU.
@@ -316,29 +129,131 @@ def one_replica_per_cpu_worker(replicas: int, workers: int) -> str:
 
 RULES: tuple[Rule, ...] = (
     batch_is_shared_evenly,
-    tpu_knows_the_precision,
+    # A TPU computes in bfloat16 and float32 only.
+    refused(
+        "precision",
+        lambda accelerator, precision: accelerator == "tpu" and precision == "mixed_float16",
+        "precision is mixed_float16, but a TPU has no float16 arithmetic: use mixed_bfloat16 or"
+        " float32.",
+    ),
     xla_compiles_the_loss_scaling,
     xla_compiles_the_batch_norm,
-    tpu_compiles_everything,
-    clusters_are_for_one_worker,
-    momentum_belongs_to_sgd,
-    samples_need_an_average,
+    # Clusters are parts of a graph; a TPU compiles all of it.
+    refused(
+        "xla",
+        lambda accelerator, xla: accelerator == "tpu" and xla == "autocluster",
+        "xla is autocluster, but a TPU compiles whole steps: use xla=off or xla=jit, which are the"
+        " same there.",
+    ),
+    # Measured: with these flags TensorFlow cannot open the input of one of several workers.
+    refused(
+        "xla",
+        lambda xla, workers: xla == "autocluster" and workers > 1,
+        "xla is autocluster with {workers} workers, which TensorFlow cannot combine: use xla=off"
+        " or jit, or workers=1.",
+    ),
+    # Adam has beta 1 instead, and CERN's RMSprop has none.
+    refused(
+        "momentum",
+        lambda optimizer, momentum: optimizer != "sgd" and momentum != 0.0,
+        "momentum is {momentum:g}, but only optimizer=sgd has one: use momentum=0, or"
+        " optimizer=sgd.",
+    ),
+    refused(
+        "samples_from",
+        lambda samples_from, ema_decay: samples_from != "live" and ema_decay <= 0.0,
+        "samples_from is ema, but ema_decay is 0: set ema_decay to about 0.999, or"
+        " samples_from=live.",
+    ),
     parts_are_even,
-    local_steps_need_replicas,
-    local_steps_have_no_loss_scale,
-    local_steps_have_their_own_batch_norm,
-    local_steps_exchange_no_gradients,
+    refused(
+        "sync_every_steps",
+        lambda sync_every_steps, replicas, workers: (
+            sync_every_steps != 1 and replicas * workers == 1
+        ),
+        "sync_every_steps is {sync_every_steps}, but there is 1 replica: use sync_every_steps=1,"
+        " or more replicas or workers.",
+    ),
+    # All replicas share one loss scale, which changes in each step.
+    refused(
+        "sync_every_steps",
+        lambda sync_every_steps, precision: sync_every_steps != 1 and precision == "mixed_float16",
+        "sync_every_steps is {sync_every_steps} with mixed_float16, whose loss scale all replicas"
+        " must share: use mixed_bfloat16, or sync_every_steps=1.",
+    ),
+    # An exchange in every layer would mix the gradients of replicas that train alone.
+    refused(
+        "sync_every_steps",
+        lambda sync_every_steps, batch_norm: sync_every_steps != 1 and batch_norm == "synchronised",
+        "sync_every_steps is {sync_every_steps}, but batch_norm=synchronised exchanges in each"
+        " step: use batch_norm=per_replica, or sync_every_steps=1.",
+    ),
+    # Local steps exchange weights and slots, for which 8 bits are too coarse.
+    refused(
+        "all_reduce_type",
+        lambda sync_every_steps, all_reduce_type: (
+            sync_every_steps != 1 and all_reduce_type != "float32"
+        ),
+        "all_reduce_type is {all_reduce_type}, but sync_every_steps={sync_every_steps} exchanges"
+        " float32 weights and no gradients: use all_reduce_type=float32, or sync_every_steps=1.",
+    ),
     workers_can_exchange,
     cpu_workers_have_one_replica,
-    packs_are_sent_between_workers,
-    jax_compiles_every_step,
-    jax_replicas_train_in_step,
-    jax_profiles_no_steps,
+    # Only MultiWorkerMirroredStrategy takes a pack size.
+    refused(
+        "all_reduce_pack_mb",
+        lambda engine, workers, all_reduce_pack_mb: (
+            all_reduce_pack_mb != 0 and (workers == 1 or engine == "jax")
+        ),
+        "all_reduce_pack_mb is {all_reduce_pack_mb}, but only TensorFlow's workers take a pack"
+        " size: use 0, or engine=tensorflow and workers above 1.",
+    ),
+    refused(
+        "xla",
+        lambda engine, xla: engine == "jax" and xla == "autocluster",
+        "xla is autocluster, but engine=jax compiles whole steps: use xla=off or xla=jit, which are"
+        " the same there.",
+    ),
+    # All devices run one program on one state; replicas that train alone need one state each.
+    refused(
+        "sync_every_steps",
+        lambda engine, sync_every_steps: engine == "jax" and sync_every_steps != 1,
+        "sync_every_steps is {sync_every_steps}, but with engine=jax all replicas share one state:"
+        " use sync_every_steps=1, or engine=tensorflow.",
+    ),
+    refused(
+        "profile_steps",
+        lambda engine, profile_steps: engine == "jax" and profile_steps != 0,
+        "profile_steps is {profile_steps}, but engine=jax has no step profile: use"
+        " profile_steps=0, or engine=tensorflow.",
+    ),
     jax_trains_on_its_own_host,
-    keras_trains_with_tensorflow,
-    keras_trains_in_one_worker,
-    keras_exchanges_in_each_step,
-    keras_counts_one_tpu_core,
+    refused(
+        "loop",
+        lambda loop, engine: loop == "keras" and engine == "jax",
+        "loop is keras, but engine=jax has its own loop: use loop=custom, or engine=tensorflow.",
+    ),
+    # Keras' train function has no exchange of stop requests and step times between workers.
+    refused(
+        "loop",
+        lambda loop, workers: loop == "keras" and workers != 1,
+        "loop is keras, but {workers} workers cannot agree there when to stop: use loop=custom,"
+        " or workers=1 and more replicas.",
+    ),
+    # Local replicas are averaged between two steps, where Keras' loop does nothing.
+    refused(
+        "loop",
+        lambda loop, sync_every_steps: loop == "keras" and sync_every_steps != 1,
+        "loop is keras with sync_every_steps={sync_every_steps}, but Keras' loop exchanges"
+        " gradients in each step: use loop=custom, or sync_every_steps=1.",
+    ),
+    # Under a TPUStrategy Keras' `reduce_per_replica` takes the numbers of the first core, elsewhere
+    # the mean.
+    refused(
+        "loop",
+        lambda loop, accelerator: loop == "keras" and accelerator == "tpu",
+        NO_KERAS_LOOP_ON_A_TPU,
+    ),
 )
 
 

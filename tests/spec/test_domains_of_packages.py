@@ -110,7 +110,8 @@ def test_broken_domains_of_packages_are_skipped(tmp_path: Path) -> None:
     assert "shower_3dgan" in process.stdout
     assert "star_gan" not in process.stdout
     for name in BROKEN:
-        assert f"{name} of gan_runtime.domains is skipped" in process.stderr
+        of = f"gan_runtime.domains in package {name}"
+        assert f"{name} of {of} is skipped" in process.stderr
 
 
 def test_presets_and_preparations_have_groups_of_entry_points(tmp_path: Path) -> None:
@@ -249,8 +250,15 @@ def test_functions_of_a_package_that_fail_are_left_out_of_pages(tmp_path: Path) 
     )
     module = module.replace('lambda _entry, _options, _fields: "",', "lambda *_: 1 / 0,")
     page = """
-from dashboard.evaluation.answers import DomainPage
-PAGE = DomainPage((), (), (), (), about=lambda row: exit(3), definition=lambda facts: 1 / 0)
+import streamlit as st
+from dashboard.evaluation.answers import DomainPage, DomainTab
+def fail(*_):
+    raise OSError("no sky")
+PAGE = DomainPage(
+    (DomainTab("Map", fail), DomainTab("Rest", lambda *_: st.stop())), (), (), (),
+    about=lambda row: exit(3), definition=lambda facts: 1 / 0, usual=fail, read=fail,
+    value_words=fail,
+)
 """
     (tmp_path / "star_page.py").write_text(page, encoding="utf-8")
     read = """
@@ -260,15 +268,21 @@ from pathlib import Path
 from dashboard import data_summary
 from dashboard.evaluation.answers import cautions, page_of
 from gan_runtime.base.fields import pictures
+from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog.evaluations import evaluation
 from gan_runtime.evaluation import jobs
+from gan_runtime.records.answer import Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.store.queries import EvaluationRow
 brightness = evaluation("brightness")
 row = EvaluationRow("r", "brightness", "k", datetime(2026, 1, 1), 1, 1, "best", {})
 print(data_summary.row({"stars": pictures(8, 8, 1)}), cautions([row]))
-print(page_of(brightness).about(row), page_of(brightness).definition({}) == "")
+page = page_of(brightness)
+print(page.about(row), page.definition({}) == "", page.usual([row, row]) == [row], page.read(3))
+error = Metric("error", "Error", "Error", format=".2f")
+print(page.value_words(error, Score(name="error", value=0.5), row))
+page.tabs[0].draw(None, None)
 run = RunDir(Path(tempfile.mkdtemp()) / "run-0001")
 run.path.mkdir()
 write_json(run.spec_path, {"workload": "mlp_gan"})
@@ -277,13 +291,56 @@ print(jobs.why_never(Home(run.path.parent), run, brightness))
     process = output(read, installed(tmp_path, "stars", module, POINTS))
     assert process.stdout.splitlines() == [
         "8 × 8 stars ",
-        "{'key': 'k'} True",
+        "{'key': 'k'} True True 3",
+        "0.50",
         "brightness cannot tell whether it applies: see the log.",
     ]
     assert "the description of stars is left out" in process.stderr
     assert process.stderr.count("`about` of star_page:PAGE is left out") == 1, "it is called twice"
     assert "`definition` of star_page:PAGE is left out" in process.stderr
+    assert "`Map` of star_page:PAGE is left out" in process.stderr
     assert "`applies` of brightness is left out" in process.stderr
+
+
+def test_functions_of_a_packages_evaluation_that_fail_refuse_only_this_evaluation(
+    tmp_path: Path,
+) -> None:
+    module = MODULE.replace(
+        'work="stars:measure"',
+        'work="stars:measure", needs_checkpoint=False, usual=fail, lacking=fail, check=fail',
+    ).replace("class NoOptions", "def fail(*_):\n    raise OSError('no sky')\n\nclass NoOptions")
+    module += """
+from dataclasses import replace
+TPU = replace(BRIGHTNESS, name="check_tpu")
+DOMAIN = replace(DOMAIN, evaluations=("stars:BRIGHTNESS", "stars:TPU"))
+"""
+    read = """
+import tempfile
+from pathlib import Path
+from gan_runtime.base.errors import JobError
+from gan_runtime.catalog.evaluations import evaluation
+from gan_runtime.evaluation import jobs
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir, write_json
+home = Home(Path(tempfile.mkdtemp())).prepare()
+run = RunDir(home.runs / "run-0001")
+run.path.mkdir()
+write_json(run.spec_path, {"workload": "mlp_gan"})
+print([why for each, why in jobs.evaluations_of(home, run) if each.name == "brightness"])
+print(jobs.why_never(home, run, evaluation("check_tpu")))
+print(jobs.usual(home, run, evaluation("brightness")))
+try:
+    jobs.check(home, jobs.EvaluationRequest(evaluation="brightness", run_id="run-0001"))
+except JobError as error:
+    print(error)
+"""
+    process = output(read, installed(tmp_path, "stars", module, POINTS))
+    assert process.stdout.splitlines() == [
+        "['brightness cannot tell what it lacks: see the log.']",
+        "check_tpu is also the name of another job: rename the evaluation.",
+        "{}",
+        "brightness cannot check this request: no sky.",
+    ]
 
 
 def test_a_broken_page_and_a_missing_option_of_an_evaluation_are_passed_over(

@@ -13,10 +13,16 @@ from __future__ import annotations
 import math
 from typing import Literal, get_args
 
-from gan_runtime.base.errors import FieldError
 from gan_runtime.base.fields import Field, Fields, needed
 from gan_runtime.base.options import OptionRecord, option
-from gan_runtime.catalog.entries import Condition, PublishedSpeeds, Size, Speed, WorkloadEntry
+from gan_runtime.catalog.entries import (
+    Condition,
+    PublishedSpeeds,
+    Size,
+    Speed,
+    WorkloadEntry,
+    refused,
+)
 from gan_runtime.domains.showers.layer_tables import LayerPlan, plan
 from gan_runtime.domains.showers.score_metrics import (
     JUDGEMENTS,
@@ -252,31 +258,25 @@ def size(options: ShowerGanOptions, fields: Fields) -> Size:
     return Size(planned.parameters(options.latent_size), generator + discriminator)
 
 
-def a_cpu_pools_no_float16_volumes(
-    accelerator: str, engine: str, precision: str
-) -> FieldError | None:
-    """TensorFlow has no AvgPool3D of float16 for CPUs: InvalidArgumentError in the first step."""
-    if accelerator != "cpu" or engine == "jax" or precision != "mixed_float16":
-        return None
-    return FieldError(
+RULES = (
+    # TensorFlow has no AvgPool3D of float16 for CPUs: InvalidArgumentError in the first step.
+    refused(
         "precision",
+        lambda accelerator, engine, precision: (
+            accelerator == "cpu" and engine != "jax" and precision == "mixed_float16"
+        ),
         "precision is mixed_float16, but TensorFlow on a CPU cannot pool float16 volumes: use"
         " mixed_bfloat16 or float32, or engine=jax.",
-    )
-
-
-def clusters_take_whole_batches(xla: str, accumulation_steps: int) -> FieldError | None:
-    """Automatic clustering creates a cycle in the loop over a batch's parts, which TensorFlow
-    refuses.
-    """
-    if xla != "autocluster" or accumulation_steps == 1:
-        return None
-    return FieldError(
+    ),
+    # Automatic clustering creates a cycle in the loop over a batch's parts, which TensorFlow
+    # refuses.
+    refused(
         "xla",
-        f"xla is autocluster, which cannot cluster this GAN's step in {accumulation_steps} parts:"
+        lambda xla, accumulation_steps: xla == "autocluster" and accumulation_steps != 1,
+        "xla is autocluster, which cannot cluster this GAN's step in {accumulation_steps} parts:"
         " use xla=off or jit, or accumulation_steps=1.",
-    )
-
+    ),
+)
 
 # What the authors of 3DGAN measured on GPUs and TPUs: seconds of an epoch with the best of their
 # input pipelines.
@@ -335,5 +335,5 @@ ENTRY = WorkloadEntry(
         Condition(ENERGY, "Energy", "GeV", *ENERGIES_GEV, 100.0, ENERGY_SCALE),
         Condition(ANGLE, "Angle", "°", *ANGLES_DEG, 90.0, math.pi / 180),
     ),
-    rules=(a_cpu_pools_no_float16_volumes, clusters_take_whole_batches),
+    rules=RULES,
 )
