@@ -56,6 +56,13 @@ page = st.navigation(
             url_path="gpu",
             visibility="hidden",
         ),
+        st.Page(
+            places.STAGE,
+            title="Stage",
+            icon=":material/slideshow:",
+            url_path="stage",
+            visibility="hidden",
+        ),
     ]
 )
 st.set_page_config(page_title=f"{page.title} – GAN training")

@@ -203,7 +203,7 @@ def epoch_slider(last_epoch: int, newest: int, key: str) -> int:
     if last_epoch < 2:
         return last_epoch
     kept, newest = KeptValues(key), min(max(1, newest), last_epoch)
-    if EPOCH not in kept or _is_following(key):
+    if EPOCH not in kept or is_following(key):
         kept.put(EPOCH, newest)
     elif kept[EPOCH] > last_epoch:
         kept.put(EPOCH, last_epoch)
@@ -221,7 +221,7 @@ def epoch_slider(last_epoch: int, newest: int, key: str) -> int:
 
 def follow_button(key: str, live: bool) -> None:
     """A button that lets the slider follow the newest epoch again, once a user has moved it."""
-    if live and not _is_following(key):
+    if live and not is_following(key):
         st.button(
             "Follow the newest epoch",
             key=f"{key}.to_newest",
@@ -232,7 +232,8 @@ def follow_button(key: str, live: bool) -> None:
         )
 
 
-def _is_following(key: str) -> bool:
+def is_following(key: str) -> bool:
+    """Whether the epoch of a player or slider is the newest one."""
     return bool(st.session_state.get(f"{key}.follow", True))
 
 

@@ -21,6 +21,7 @@ COMPARE = _PAGES / "compare.py"
 STUDIES = _PAGES / "studies.py"
 TPU = _PAGES / "tpu.py"
 GPU = _PAGES / "gpu.py"
+STAGE = _PAGES / "stage.py"
 PAGES = (
     HOME,
     LAUNCH,
@@ -31,6 +32,7 @@ PAGES = (
     STUDIES,
     TPU,
     GPU,
+    STAGE,
 )
 
 

@@ -111,6 +111,19 @@ def _form(runtime: Runtime, row: RunRow) -> None:
         st.rerun()
 
 
+def present(row: RunRow) -> None:
+    """Opens the stage with this run; so does the key F."""
+    if st.button(
+        "Present",
+        key=f"present.{row.run_id}",
+        icon=":material/slideshow:",
+        type="tertiary",
+        shortcut="F",
+        help="Images and losses large, for an audience.",
+    ):
+        st.switch_page(places.STAGE, query_params={"runs": row.run_id})
+
+
 def next_steps(runtime: Runtime, row: RunRow) -> None:
     """Buttons of an ended run. A workload that this version lacks cannot be trained again."""
     if row.workload in catalog.WORKLOADS and st.button(

@@ -107,7 +107,7 @@ def show_newest(store: Store, row: RunRow, progress: RunProgress, parts: Parts) 
         widgets.progress_bar(progress)
         widgets.figures(progress, row, queries.peak_memory(store, row.run_id))
     with parts.curves:
-        _losses(store, row)
+        losses(store, row, LOSS_HEIGHT)
 
 
 def show_rest(runtime: Runtime, row: RunRow, parts: Parts) -> None:
@@ -144,7 +144,8 @@ def _zoom_key(run_id: str) -> str:
     return f"run.{run_id}"
 
 
-def _losses(store: Store, row: RunRow) -> None:
+def losses(store: Store, row: RunRow, height: int) -> None:
+    """The curves of the losses, at least as high as this many pixels."""
     zoom = _zoom_key(row.run_id)
     groups = tuple(chart_panels.panel_groups(declarations.of(row.workload, row.loss), LOSSES))
     arguments = (row.run_id, groups, LOSS_POINTS, plots.zoom_window(zoom))
@@ -156,11 +157,11 @@ def _losses(store: Store, row: RunRow) -> None:
         if _not_finite(store, row):
             st.caption("There is no finite loss to draw.")
         else:
-            _placeholder(row, "The loss curves appear here after the first steps.", LOSS_HEIGHT)
+            _placeholder(row, "The loss curves appear here after the first steps.", height)
         return
     with st.container(key="run_losses", height="stretch"):
         for place, (group, table) in enumerate(curves):
-            plots.live_chart(group, table, f"losses.{place}", zoom, LOSS_HEIGHT, height="stretch")
+            plots.live_chart(group, table, f"losses.{place}", zoom, height, height="stretch")
     _not_finite(store, row)
 
 

@@ -108,7 +108,9 @@ def head(row: RunRow) -> Head:
     facts, own_buttons = st.columns([2, 1], vertical_alignment="center")
     with facts:
         verdict = st.container(key="run_verdict")  # style.css keeps its height
-        st.caption(words.plain(run_selection.settings(row)))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(words.plain(run_selection.settings(row)), width="content")
+            buttons.present(row)
         widgets.local_sgd(row.sync_every_steps)
     return Head(verdict, own_buttons, st.container())
 

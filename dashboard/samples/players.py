@@ -94,7 +94,7 @@ def sample_player(
 
     `colors`: run_id → color; by default as `run_selection.colors`.
     """
-    playing = bool(st.session_state.setdefault(f"{key}.playing", False))
+    playing = is_playing(key)
     live = any(row.is_live for row in rows)
     run_every = PLAY_SECONDS if playing else 2.0 if live else None
     colors = colors or run_selection.colors(rows)
@@ -110,7 +110,7 @@ def _player(
     timed: bool,
 ) -> None:
     """`timed`: whether the fragment's timer is the player's."""
-    if bool(st.session_state[f"{key}.playing"]) != timed:
+    if is_playing(key) != timed:
         st.rerun()  # the page sets the timer first
     run_ids = [row.run_id for row in rows]
     stored = queries.sample_kinds(store, run_ids)
@@ -121,7 +121,7 @@ def _player(
     epochs = queries.sample_epochs(store, run_ids, kind)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if max(epochs) > 1:
-            _play_button(key, max(epochs))
+            play_button(key, max(epochs))
         epoch = widgets.epoch_slider(max(row.epochs for row in rows), max(epochs), key)
         _film_button(store, rows, epochs, kind, colors, key)
     if len(rows) > 1:
@@ -143,27 +143,47 @@ def _player(
                 _run_column(store, row, colors[row.run_id], epoch, kind, bars, key)
 
 
-def _play_button(key: str, newest: int) -> None:
-    playing = st.session_state[f"{key}.playing"]
+def is_playing(key: str) -> bool:
+    """Whether the epochs of a player pass by themselves."""
+    return bool(st.session_state.setdefault(f"{key}.playing", False))
+
+
+def play_button(key: str, newest: int, shortcut: str | None = None) -> None:
+    """Plays or pauses; while it plays, each render shows the next epoch. `shortcut`: its key."""
+    playing = is_playing(key)
     if playing:
-        _advance(key, newest)
+        step(key, 1, newest)
     icon = ":material/pause:" if playing else ":material/play_arrow:"
     st.button(
-        "Pause" if playing else "Play", key=f"{key}.play", icon=icon, on_click=_toggle, args=(key,)
+        "Pause" if playing else "Play",
+        key=f"{key}.play",
+        icon=icon,
+        on_click=_toggle,
+        args=(key,),
+        shortcut=shortcut,
     )
 
 
 def _toggle(key: str) -> None:
     """Runs before the page is drawn, so that a pause stops at the shown epoch, not at the next."""
-    st.session_state[f"{key}.playing"] = not st.session_state[f"{key}.playing"]
+    st.session_state[f"{key}.playing"] = not is_playing(key)
     widgets.follow(key, newest=False)
 
 
-def _advance(key: str, newest: int) -> None:
-    """Moves to the next epoch, and from the newest to the first."""
+def step(key: str, by: int, newest: int) -> None:
+    """Moves by this many epochs, and from the newest to the first or back."""
     kept = KeptValues(key)
     now = kept.get(widgets.EPOCH, newest)
-    kept.put(widgets.EPOCH, 1 if now >= newest else now + 1)
+    kept.put(widgets.EPOCH, (now - 1 + by) % newest + 1)
+    widgets.follow(key, newest=False)
+
+
+def epoch_without_slider(key: str, newest: int) -> int:
+    """The epoch of a player that only keys and buttons move; until then the newest."""
+    kept = KeptValues(key)
+    if widgets.is_following(key):
+        kept.put(widgets.EPOCH, newest)
+    return int(kept.get(widgets.EPOCH, newest))
 
 
 def _run_column(

@@ -1,0 +1,83 @@
+"""The stage: one or two runs for an audience, with large images, losses and a sentence.
+
+It follows the newest epoch, and without runs in the address the newest run. Arrow keys step through
+the epochs, the space bar plays them; training goes on meanwhile.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import run_selection, widgets, words
+from dashboard.frame import places
+from dashboard.run import overview
+from dashboard.samples import players, sample_images
+from gan_runtime.commands.runtime import Runtime
+from gan_runtime.store import queries
+from gan_runtime.store.queries import RunRow
+from gan_runtime.store.store import Store
+
+KEY = "stage"
+MOST_RUNS, LIVE_SECONDS = 2, 2.0
+HEIGHTS = {1: 460, 2: 200}  # pixels of the losses, by the number of runs
+NOTHING = "No run is stored yet. The stage shows the newest one as soon as it trains."
+
+
+def show(runtime: Runtime) -> None:
+    """The page."""
+    rows, playing = _rows(runtime.store), players.is_playing(KEY)
+    every = players.PLAY_SECONDS if playing else LIVE_SECONDS
+    with st.container(key=KEY), st.container(key=f"{KEY}_{len(rows)}"):
+        st.fragment(_draw, run_every=every)(runtime.store, [row.run_id for row in rows], playing)
+
+
+def _rows(store: Store) -> list[RunRow]:
+    """The runs of the address; else the one that trains, or the newest."""
+    stored = {row.run_id: row for row in run_selection.runs(store, widgets.address_runs())}
+    rows = [stored[run_id] for run_id in widgets.address_runs() if run_id in stored]
+    newest = sorted(stored.values(), key=lambda row: not row.is_live)[:1]
+    return rows[:MOST_RUNS] or newest
+
+
+def _draw(store: Store, run_ids: list[str], timed: bool) -> None:
+    """`timed`: whether the fragment's timer is the player's."""
+    rows = _rows(store)
+    if [row.run_id for row in rows] != run_ids or players.is_playing(KEY) != timed:
+        st.rerun()  # the page draws another run, or sets another timer
+    if not rows:
+        st.info(NOTHING)
+        return
+    epochs = [max(queries.sample_epochs(store, [row.run_id]), default=1) for row in rows]
+    epoch = players.epoch_without_slider(KEY, max(epochs))
+    for column, row in zip(st.columns(len(rows), gap="large"), rows, strict=True):
+        with column:
+            _run(store, row, epoch, len(rows))
+    _keys(rows, max(epochs))
+
+
+def _run(store: Store, row: RunRow, epoch: int, runs: int) -> None:
+    """The images beside the losses of one run, or above them for two."""
+    images, facts = st.columns([1, 1], gap="large") if runs == 1 else (st.container(),) * 2
+    with images:
+        kind = next(iter(queries.sample_kinds(store, [row.run_id])), "")
+        sample_images.show(store, row, epoch, kind, caption=False)
+    with facts:
+        st.title(words.plain(row.name), anchor=False)
+        st.subheader(f"Epoch {epoch} of {row.epochs}", anchor=False)
+        verdict = queries.verdicts(store, (row.run_id,)).get(row.run_id, widgets.NO_VERDICT)
+        widgets.state(row.status, "", verdict)
+        overview.losses(store, row, HEIGHTS[runs])
+
+
+def _keys(rows: list[RunRow], newest: int) -> None:
+    """The buttons, with the keys that press them."""
+    with st.container(horizontal=True, horizontal_alignment="center", key=f"{KEY}_keys"):
+        for label, key, by in (("Back", "Left", -1), ("Next", "Right", 1)):
+            st.button(
+                label, shortcut=key, on_click=players.step, args=(KEY, by, newest), type="tertiary"
+            )
+        players.play_button(KEY, newest, shortcut="Space")
+        widgets.follow_button(KEY, live=any(row.is_live for row in rows))
+        if st.button("Leave", shortcut="Esc", type="tertiary"):
+            page, query = places.of_runs([row.run_id for row in rows], "overview")
+            st.switch_page(page, query_params=query)
