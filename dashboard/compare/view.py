@@ -51,8 +51,8 @@ GROUP_HELP = (
 # Names of the controls in the address, so that a link shows what its sender saw.
 X, SMOOTHING, Y, BY = "x", "smoothing", "y", "by"
 COMPARED = "compare.runs_of_before"  # ids of the runs that this window compared last
-USUAL_X = "compare.usual_x"  # the default axis of those runs
 Name = TypeVar("Name", bound=str)
+MOST_ALONE = 6  # runs with a line each, unless a user wants it
 ACROSS = 2  # charts side by side; together they have the points of one full-width chart
 CURVES, RESULTS = "curves", "results"  # parts of the page; each remembers its own click
 
@@ -90,13 +90,19 @@ def choices(rows: list[RunRow]) -> Choices:
 
 
 def _x_axis(rows: list[RunRow]) -> XAxis:
-    """The picked axis, else the default of these runs, also after other runs are picked."""
+    """The picked axis, else the default of these runs."""
     default = usual_axis(rows)
-    before = st.session_state.get(USUAL_X, default)
-    if before != default and st.session_state.get(X, before) == before and X not in st.query_params:
-        st.session_state[X] = default
-    st.session_state[USUAL_X] = default
+    _follow_default(X, default)
     return _control("X axis", AXES, X, AXIS_HELP, 150, list(AXES).index(default))
+
+
+def _follow_default(key: str, default: str) -> None:
+    """A control that no user has changed takes the default of the runs that are picked now."""
+    before = st.session_state.get(f"{key}.usual", default)
+    untouched = st.session_state.get(key, before) == before and key not in st.query_params
+    if before != default and untouched:
+        st.session_state[key] = default
+    st.session_state[f"{key}.usual"] = default
 
 
 def usual_axis(rows: list[RunRow]) -> XAxis:
@@ -126,14 +132,18 @@ def _control(
 
 
 def group_by(rows: list[RunRow]) -> str:
-    """What the runs are grouped by.
+    """What the runs are grouped by: many runs that differ in their seeds over these.
 
     Falls back to each run alone if the picked runs do not offer the choice.
     """
     options = grouping.choices(rows)
+    is_crowded = len(rows) > MOST_ALONE and grouping.OVER_SEEDS in options
+    default = grouping.OVER_SEEDS if is_crowded else grouping.EACH_RUN
+    _follow_default(BY, default)
     option = st.selectbox(
         "Group by",
         tuple(options),
+        index=list(options).index(default),
         format_func=lambda name: options.get(name, name),
         key=BY,
         bind="query-params",

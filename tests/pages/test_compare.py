@@ -96,6 +96,23 @@ def test_compare_groups_runs_that_differ_only_in_seed(show: Show, trained: Make)
     assert "Band: lowest to highest run." in texts(app)
 
 
+def test_many_runs_of_several_seeds_share_a_line_until_a_user_wants_each(
+    show: Show, trained: Make
+) -> None:
+    runs = [f"quick-{number:04d}" for number in range(1, 8)]
+    for number, run_id in enumerate(runs):
+        trained(run_id, seconds=number, seed=number)
+    few = show("compare", tab="curves", runs=",".join(runs[:6]))
+    assert few.selectbox(key="by").value == "each run"
+    app = show("compare", tab="curves", runs=",".join(runs))
+    assert not app.exception
+    assert app.selectbox(key="by").value == "over seeds"
+    assert "same options (7 runs)" in texts(app)
+    app.selectbox(key="by").set_value("each run").run()
+    assert app.run().selectbox(key="by").value == "each run"
+    assert "same options (7 runs)" not in texts(app)
+
+
 def test_compare_links_to_the_clicked_run(show: Show, trained: Make) -> None:
     trained("quick-0001", seed=1)
     trained("quick-0002", seconds=10, seed=2)
