@@ -72,7 +72,8 @@ class Parts:
 def parts(run_id: str) -> Parts:
     """The containers, created before the fragments that write into them."""
     figures = st.container()
-    curves, samples = st.columns([2, 1], gap="medium")
+    with st.container(key="run_images"):  # first on a phone: style.css
+        curves, samples = st.columns([2, 1], gap="medium")
     with curves:
         plots.zoom_line(_zoom_key(run_id))
     return Parts(figures, curves, samples, st.container())

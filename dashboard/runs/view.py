@@ -16,6 +16,7 @@ from dashboard import actions, option_words, run_selection, tables, widgets, wor
 from dashboard.frame import places
 from dashboard.runs import changes
 from dashboard.runs import columns as runs_columns
+from dashboard.runs.search import parsed
 from gan_runtime.base import formats
 from gan_runtime.catalog import declarations
 from gan_runtime.catalog.declarations import Declarations
@@ -97,6 +98,11 @@ UNMENTIONED_OPTIONS = (
     *("batch_size_global", "epochs", "steps_per_loop", "target"),
 )
 MOST_LEFT_OUT = 5
+SEARCH = "q"  # in the address
+SEARCH_HELP = (
+    "A text of the list. Also conditions on any option: `precision=float32`,"
+    " `batch_size_global>=128`."
+)
 SEARCHED = [
     "run_id",
     "name",
@@ -177,11 +183,14 @@ def filtered(table: pd.DataFrame) -> pd.DataFrame:
     are shown.
     """
     search, pills = st.columns([2, 3], vertical_alignment="bottom")
-    text = (
-        search.text_input("Search", placeholder="name, dataset, workload, option, note …")
-        .strip()
-        .lower()
+    typed = search.text_input(
+        "Search",
+        key=SEARCH,
+        bind="query-params",
+        placeholder="name, dataset, note …, or seed>=3",
+        help=SEARCH_HELP,
     )
+    wanted = parsed(typed)
     present = sorted(table["status"].unique())
     states = (
         pills.pills("State", present, selection_mode="multi", label_visibility="collapsed")
@@ -199,10 +208,12 @@ def filtered(table: pd.DataFrame) -> pd.DataFrame:
         else set()
     )
     fits = [
-        state in states and tags <= set(row_tags) and text in " ".join(map(str, searched)).lower()
-        for state, row_tags, *searched in table[["status", "tags", *SEARCHED]].itertuples(
-            index=False
-        )
+        state in states
+        and tags <= set(row_tags)
+        and wanted.fits(workload, spec, " ".join(map(str, searched)))
+        for state, row_tags, workload, spec, *searched in table[
+            ["status", "tags", "workload", "spec", *SEARCHED]
+        ].itertuples(index=False)
     ]
     return _without_hidden(table[fits], table)
 
