@@ -108,7 +108,7 @@ def show_newest(store: Store, row: RunRow, progress: RunProgress, parts: Parts) 
         widgets.progress_bar(progress)
         widgets.figures(progress, row, queries.peak_memory(store, row.run_id))
     with parts.curves:
-        losses(store, row, LOSS_HEIGHT)
+        losses(store, row, LOSS_HEIGHT, "run_losses")
 
 
 def show_rest(runtime: Runtime, row: RunRow, parts: Parts) -> None:
@@ -145,8 +145,10 @@ def _zoom_key(run_id: str) -> str:
     return f"run.{run_id}"
 
 
-def losses(store: Store, row: RunRow, height: int) -> None:
-    """The curves of the losses, at least as high as this many pixels."""
+def losses(store: Store, row: RunRow, height: int, key: str) -> None:
+    """The curves of the losses, at least as high as this many pixels, in a container with this
+    key.
+    """
     zoom = _zoom_key(row.run_id)
     groups = tuple(chart_panels.panel_groups(declarations.of(row.workload, row.loss), LOSSES))
     arguments = (row.run_id, groups, LOSS_POINTS, plots.zoom_window(zoom))
@@ -160,7 +162,7 @@ def losses(store: Store, row: RunRow, height: int) -> None:
         else:
             _placeholder(row, "The loss curves appear here after the first steps.", height)
         return
-    with st.container(key="run_losses", height="stretch"):
+    with st.container(key=key, height="stretch"):
         for place, (group, table) in enumerate(curves):
             plots.live_chart(group, table, f"losses.{place}", zoom, height, height="stretch")
     _not_finite(store, row)

@@ -19,7 +19,7 @@ from gan_runtime.store.store import Store
 
 KEY = "stage"
 MOST_RUNS, LIVE_SECONDS = 2, 2.0
-HEIGHTS = {1: 460, 2: 200}  # pixels of the losses, by the number of runs
+HEIGHTS = {1: 460, 2: 130}  # pixels of the losses, by the number of runs
 NOTHING = "No run is stored yet. The stage shows the newest one as soon as it trains."
 
 
@@ -27,8 +27,13 @@ def show(runtime: Runtime) -> None:
     """The page."""
     rows, playing = _rows(runtime.store), players.is_playing(KEY)
     every = players.PLAY_SECONDS if playing else LIVE_SECONDS
+    run_ids = [row.run_id for row in rows]
     with st.container(key=KEY), st.container(key=f"{KEY}_{len(rows)}"):
-        st.fragment(_draw, run_every=every)(runtime.store, [row.run_id for row in rows], playing)
+        st.fragment(_draw, run_every=every)(runtime.store, run_ids, playing)
+    with st.container(key=f"{KEY}_leave"):
+        if st.button("Leave", shortcut="Esc", type="tertiary"):
+            page, query = places.of_runs(run_ids, "overview") if rows else (places.HOME, {})
+            st.switch_page(page, query_params=query)
 
 
 def _rows(store: Store) -> list[RunRow]:
@@ -48,25 +53,27 @@ def _draw(store: Store, run_ids: list[str], timed: bool) -> None:
         st.info(NOTHING)
         return
     epochs = [max(queries.sample_epochs(store, [row.run_id]), default=1) for row in rows]
+    columns = st.columns(len(rows), gap="large")
+    _keys(rows, max(epochs))
     epoch = players.epoch_without_slider(KEY, max(epochs))
-    for column, row in zip(st.columns(len(rows), gap="large"), rows, strict=True):
+    for column, row in zip(columns, rows, strict=True):
         with column:
             _run(store, row, epoch, len(rows))
-    _keys(rows, max(epochs))
 
 
 def _run(store: Store, row: RunRow, epoch: int, runs: int) -> None:
     """The images beside the losses of one run, or above them for two."""
-    images, facts = st.columns([1, 1], gap="large") if runs == 1 else (st.container(),) * 2
+    images, facts = st.columns([1, 1], gap="large" if runs == 1 else "small")
     with images:
         kind = next(iter(queries.sample_kinds(store, [row.run_id])), "")
         sample_images.show(store, row, epoch, kind, caption=False)
     with facts:
         st.title(words.plain(row.name), anchor=False)
-        st.subheader(f"Epoch {epoch} of {row.epochs}", anchor=False)
+        st.subheader(f"Epoch {min(epoch, row.epochs)} of {row.epochs}", anchor=False)
         verdict = queries.verdicts(store, (row.run_id,)).get(row.run_id, widgets.NO_VERDICT)
         widgets.state(row.status, "", verdict)
-        overview.losses(store, row, HEIGHTS[runs])
+    with facts if runs == 1 else st.container():
+        overview.losses(store, row, HEIGHTS[runs], f"{KEY}_losses.{row.run_id}")
 
 
 def _keys(rows: list[RunRow], newest: int) -> None:
@@ -78,6 +85,3 @@ def _keys(rows: list[RunRow], newest: int) -> None:
             )
         players.play_button(KEY, newest, shortcut="Space")
         widgets.follow_button(KEY, live=any(row.is_live for row in rows))
-        if st.button("Leave", shortcut="Esc", type="tertiary"):
-            page, query = places.of_runs([row.run_id for row in rows], "overview")
-            st.switch_page(page, query_params=query)

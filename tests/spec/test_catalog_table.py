@@ -70,7 +70,7 @@ def test_unusable_rows_are_skipped_and_logged(
     (packages / "spots_gan" / "entry.py").write_text(line, encoding="utf-8")
     with caplog.at_level(logging.WARNING):
         assert list(table()) == ["mlp_gan"]
-    assert "spots_gan of gan_runtime.workloads is skipped" in caplog.text
+    assert "spots_gan of gan_runtime.workloads in package spots-gan is skipped" in caplog.text
     assert reason in caplog.text
 
 
