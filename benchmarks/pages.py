@@ -88,6 +88,7 @@ def visits(runs: int) -> dict[str, dict[str, str]]:
         },
         "tpu": {},
         "gpu": {},
+        "stage": {},
     }
 
 

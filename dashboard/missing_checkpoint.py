@@ -30,8 +30,8 @@ def show(runtime: Runtime, row: RunRow) -> None:
         st.info("The checkpoint comes after the next epoch.")
     else:
         st.info(f"This run trains on {words.plain(row.target)}. Its checkpoint comes at its end.")
-        if actions.button("Fetch it now", icon=":material/download:"):
-            actions.attempt(partial(runtime.commands.fetch_checkpoints, row.run_id))
+        fetch = partial(runtime.commands.fetch_checkpoints, row.run_id)
+        if actions.button("Fetch it now", icon=":material/download:") and actions.succeeded(fetch):
             st.rerun()
 
 

@@ -138,6 +138,7 @@ def group_by(rows: list[RunRow]) -> str:
     """
     options = grouping.choices(rows)
     is_crowded = len(rows) > MOST_ALONE and grouping.OVER_SEEDS in options
+    is_crowded = is_crowded and len(grouping.grouped(rows, grouping.OVER_SEEDS)) < len(rows)
     default = grouping.OVER_SEEDS if is_crowded else grouping.EACH_RUN
     _follow_default(BY, default)
     option = st.selectbox(

@@ -1,7 +1,7 @@
 """The stage: one or two runs for an audience, with large images, losses and a sentence.
 
 It follows the newest epoch, and without runs in the address the newest run. Arrow keys step through
-the epochs, the space bar plays them; training goes on meanwhile.
+the epochs, the space bar plays them; training continues meanwhile.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ NOTHING = "No run is stored yet. The stage shows the newest one as soon as it tr
 
 def show(runtime: Runtime) -> None:
     """The page."""
-    rows, playing = _rows(runtime.store), players.is_playing(KEY)
-    every = players.PLAY_SECONDS if playing else LIVE_SECONDS
+    rows = _rows(runtime.store)
     run_ids = [row.run_id for row in rows]
+    playing = players.is_playing(_key(run_ids))
+    every = players.PLAY_SECONDS if playing else LIVE_SECONDS
     with st.container(key=KEY), st.container(key=f"{KEY}_{len(rows)}"):
         st.fragment(_draw, run_every=every)(runtime.store, run_ids, playing)
     with st.container(key=f"{KEY}_leave"):
@@ -46,42 +47,52 @@ def _rows(store: Store) -> list[RunRow]:
 
 def _draw(store: Store, run_ids: list[str], timed: bool) -> None:
     """`timed`: whether the fragment's timer is the player's."""
-    rows = _rows(store)
-    if [row.run_id for row in rows] != run_ids or players.is_playing(KEY) != timed:
+    rows, key = _rows(store), _key(run_ids)
+    if [row.run_id for row in rows] != run_ids or players.is_playing(key) != timed:
         st.rerun()  # the page draws another run, or sets another timer
     if not rows:
         st.info(NOTHING)
         return
     epochs = [max(queries.sample_epochs(store, [row.run_id]), default=1) for row in rows]
     columns = st.columns(len(rows), gap="large")
-    _keys(rows, max(epochs))
-    epoch = players.epoch_without_slider(KEY, max(epochs))
+    _keys(rows, key, max(epochs))
+    epoch = players.epoch_without_slider(key, max(epochs))
     for column, row in zip(columns, rows, strict=True):
         with column:
             _run(store, row, epoch, len(rows))
 
 
 def _run(store: Store, row: RunRow, epoch: int, runs: int) -> None:
-    """The images beside the losses of one run, or above them for two."""
+    """The images next to the losses of one run, or above them for two."""
     images, facts = st.columns([1, 1], gap="large" if runs == 1 else "small")
     with images:
         kind = next(iter(queries.sample_kinds(store, [row.run_id])), "")
+        shown = queries.sample(store, row.run_id, epoch, kind)
         sample_images.show(store, row, epoch, kind, caption=False)
     with facts:
         st.title(words.plain(row.name), anchor=False)
-        st.subheader(f"Epoch {min(epoch, row.epochs)} of {row.epochs}", anchor=False)
+        st.subheader(
+            f"Epoch {shown.epoch if shown else min(epoch, row.epochs)} of {row.epochs}",
+            anchor=False,
+        )
         verdict = queries.verdicts(store, (row.run_id,)).get(row.run_id, widgets.NO_VERDICT)
         widgets.state(row.status, "", verdict)
     with facts if runs == 1 else st.container():
         overview.losses(store, row, HEIGHTS[runs], f"{KEY}_losses.{row.run_id}")
 
 
-def _keys(rows: list[RunRow], newest: int) -> None:
-    """The buttons, with the keys that press them."""
+def _key(run_ids: list[str]) -> str:
+    return f"{KEY}.{'+'.join(run_ids)}"
+
+
+def _keys(rows: list[RunRow], key: str, newest: int) -> None:
+    """The buttons, with the keys of the keyboard that press them."""
     with st.container(horizontal=True, horizontal_alignment="center", key=f"{KEY}_keys"):
-        for label, key, by in (("Back", "Left", -1), ("Next", "Right", 1)):
+        for label, shortcut, by in (("Back", "Left", -1), ("Next", "Right", 1)):
+            arguments = key, by, newest
             st.button(
-                label, shortcut=key, on_click=players.step, args=(KEY, by, newest), type="tertiary"
+                label, shortcut=shortcut, on_click=players.step, args=arguments, type="tertiary"
             )
-        players.play_button(KEY, newest, shortcut="Space")
-        widgets.follow_button(KEY, live=any(row.is_live for row in rows))
+        players.play_button(key, newest, shortcut="Space")
+        is_live = any(row.is_live for row in rows)
+        widgets.follow_button(key, live=is_live and not players.is_playing(key))

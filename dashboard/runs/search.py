@@ -7,9 +7,12 @@ import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from dashboard import option_words
+from gan_runtime import catalog
+from gan_runtime.spec import RunSpec
 
 CONDITION = re.compile(r"([a-z0-9_.]+)(<=|>=|=|<|>)(\S+)")
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -38,10 +41,21 @@ class Search:
 
 def parsed(typed: str) -> Search:
     """The search that a user has typed."""
-    found = {word: CONDITION.fullmatch(word) for word in typed.lower().split()}
-    text = " ".join(word for word, match in found.items() if match is None)
-    matches = filter(None, found.values())
-    return Search(text, tuple((each[1].rpartition(".")[2], each[2], each[3]) for each in matches))
+    texts, conditions = [], []
+    for word in typed.lower().split():
+        match = CONDITION.fullmatch(word)
+        name = match[1].rpartition(".")[2] if match else ""
+        if match and name in _options():
+            conditions.append((name, match[2], match[3]))
+        else:
+            texts.append(word)
+    return Search(" ".join(texts), tuple(conditions))
+
+
+@cache
+def _options() -> frozenset[str]:
+    """The options of all workloads."""
+    return frozenset(name for workload in catalog.WORKLOADS for name in RunSpec.options(workload))
 
 
 def _holds(value: object, sign: str, wanted: str) -> bool:

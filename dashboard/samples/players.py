@@ -173,7 +173,7 @@ def _toggle(key: str) -> None:
 def step(key: str, by: int, newest: int) -> None:
     """Moves by this many epochs, and from the newest to the first or back."""
     kept = KeptValues(key)
-    now = kept.get(widgets.EPOCH, newest)
+    now = min(kept.get(widgets.EPOCH, newest), newest)
     kept.put(widgets.EPOCH, (now - 1 + by) % newest + 1)
     widgets.follow(key, newest=False)
 

@@ -206,6 +206,7 @@ def _written_bytes(run: RunDir) -> int:
 
 
 PAUSES_SECONDS = (10.0, 60.0, 300.0)  # before the first, second and third resume
+MOST_COPY_SECONDS = 3_600.0  # for the checkpoint of a run on another host
 RESUMER = operator("automatic resume")
 CONTINUER = operator("time limit")  # of runs that saved before it, as often as needed
 NOT_RESUMED = "automatic_resume"
@@ -247,7 +248,10 @@ class AutoResume:
             is_cut = code == Reason.STOP_AT_TIME_LIMIT
             times = 0 if is_cut else times_resumed(run)
             waited = self._timer.seconds("lost", run.run_id, attempt)
-            if is_cut or times == len(PAUSES_SECONDS) or waited >= PAUSES_SECONDS[times]:
+            is_due = times == len(PAUSES_SECONDS) or waited >= PAUSES_SECONDS[times]
+            if is_cut:  # it has saved; from another host its checkpoint comes a moment later
+                is_due = waited > MOST_COPY_SECONDS or not queue.resume_refusal(run)
+            if is_due:
                 self._lost.remove((run, attempt, code))
                 acted |= self._resume(run, attempt, times, CONTINUER if is_cut else RESUMER)
         return acted

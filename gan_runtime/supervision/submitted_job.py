@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
@@ -22,6 +22,7 @@ from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.records.states import Cause, Reason, cause
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision.target_watch import ABSENT
+from gan_runtime.targets.configuration import HostName, Line
 from gan_runtime.targets.target import Seen, TargetJob
 
 
@@ -29,8 +30,7 @@ class SubmittedJob(BaseModel):
     """The job of a run's newest attempts. `attempt`: the first that it trains; Slurm starts it
     again for the next ones. `job`: its id, once known. `refusal`: why the target did not take it.
     `is_cancelled`: it has been or must be cancelled. `is_over`: the job has ended, on `nodes`.
-    `settings`: of its target at the submission, as in targets.toml;
-    None in files of earlier versions.
+    `place`: host and home of its target at the submission; None in files of earlier versions.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -42,7 +42,7 @@ class SubmittedJob(BaseModel):
     is_cancelled: bool = False
     is_over: bool = False
     nodes: str = ""
-    settings: dict[str, Any] | None = None
+    place: tuple[HostName, Line] | None = None
 
 
 @dataclass(frozen=True)

@@ -313,19 +313,18 @@ class TargetStarter:
         self._watches[name] = options, watch
 
     def _ask_where_submitted(self, submission: SubmittedJob) -> None:
-        """Asks the target of a job by its settings at the submission, if these lead elsewhere. One
-        that the user has removed is given up.
+        """Asks the target of a job on the host of its submission, in the home there. A target that
+        the user has removed is given up.
         """
-        name = submission.target
-        if name not in self._settings():
+        name, now = submission.target, self._settings().get(submission.target)
+        if now is None or submission.place is None or _place(now) == submission.place:
             return
-        with self._lock, contextlib.suppress(TargetSettingError):  # of an earlier version
-            options, known = (
-                configuration.parsed(name, submission.settings),
-                self._watches.get(name),
-            )
-            if known is None or _place(known[0]) != _place(options):
-                self._ask_at(name, options)
+        host, home = submission.place
+        there = (
+            {"host": host} if isinstance(now, KubernetesTarget) else {"host": host, "home": home}
+        )
+        with self._lock:
+            self._ask_at(name, now.model_copy(update=there))
 
     def _would_move(self, name: str) -> bool:
         """Whether the new settings lead to another host or home, while jobs run on the one before:
@@ -390,8 +389,7 @@ class TargetStarter:
             target=attempt.target,
             token=token,
             attempt=attempt.number,
-            settings=options.model_dump(mode="json", exclude_defaults=True)
-            | {"kind": options.kind},
+            place=_place(options),
         )
         submitted_job.store(run, submission)
         write_whole(
@@ -442,5 +440,5 @@ class TargetStarter:
             self._watch(submission.target)[1].forget(submission.token)
 
 
-def _place(options: AnyTarget) -> tuple[str, ...]:
-    return options.kind, options.host, getattr(options, "home", "")
+def _place(options: AnyTarget) -> tuple[str, str]:
+    return options.host, getattr(options, "home", "")

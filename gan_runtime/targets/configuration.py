@@ -20,7 +20,7 @@ import secrets
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, get_args
 
 from pydantic import (
@@ -30,6 +30,7 @@ from pydantic import (
     StringConstraints,
     ValidationError,
     field_validator,
+    model_validator,
 )
 
 from gan_runtime.base.errors import TargetSettingError
@@ -132,6 +133,17 @@ class SlurmTarget(_Apart):
     cpus_per_task: int = Field(default=0, ge=0, le=1024)
     extra: tuple[Line, ...] = ()
     requeue: bool = True
+
+    @model_validator(mode="after")
+    def _is_reached(self) -> SlurmTarget:
+        if self.home and not self.host:
+            raise ValueError("a cluster with another home needs a login node: name its host")
+        return self
+
+    @property
+    def pace(self) -> QueryPace:
+        """With a home there, a round includes the time of copies, which is no load of Slurm."""
+        return super().pace if not self.home else replace(super().pace, rest=0.0)
 
 
 class SshTarget(_Apart):

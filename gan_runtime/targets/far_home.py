@@ -108,6 +108,8 @@ class FarHome:
         trainer, once.
         """
         verb = "begin" if begin else "place"
+        if job.content not in ("", there.content_of(self.home.data / job.dataset)):
+            return Submitted(refusal=f"data set {job.dataset} has changed since: submit it again")
         sizes = self._sizes(job) if job.content else {}
         request = {
             "version": __version__,
@@ -137,13 +139,18 @@ class FarHome:
         runs = {token: RunDir(self.home.runs / run_id_of(token)) for token in ended}
         known = {token: {**_known(run), "has_ended": ended[token]} for token, run in runs.items()}
         answer = self._ask("look", {"jobs": known})
-        return {
-            token: Arrival(
-                job.state, job.job, answer.host, self._take(runs[token], job, known[token]["ends"])
-            )
-            for token, job in answer.jobs.items()
-            if token in known
-        }
+        arrivals, errors = {}, []
+        for token, job in answer.jobs.items():
+            if token in known:
+                is_whole = False
+                try:
+                    is_whole = self._take(runs[token], job, known[token]["ends"])
+                except NoAnswerError as error:  # one run must not hold up the others
+                    errors.append(error)
+                arrivals[token] = Arrival(job.state, job.job, answer.host, is_whole)
+        if errors and len(errors) == len(arrivals):
+            raise errors[0]
+        return arrivals
 
     def cancel(self, token: str) -> None:
         """Kills the trainer, or prevents it."""
@@ -167,8 +174,9 @@ class FarHome:
             ]
             if not all(taken):  # one has changed meanwhile, and comes with the next answer
                 return False
-            if job.checkpoints:
-                _remove_earlier(run.checkpoints, job.checkpoints)
+            names = [name for name in job.checkpoints if _NAME.fullmatch(name)]
+            if names and all((run.path / name).exists() for name in names):
+                _remove_earlier(run.checkpoints, names)
                 run.fetch_file.unlink(missing_ok=True)
             for name, content in job.chunks.items():
                 if there.is_growing(name):
@@ -188,19 +196,19 @@ class FarHome:
             part.write_bytes(base64.b64decode(content))
         else:
             with part.open("ab") as file:
-                self._fetch(f"{run.run_id}/{name}", file)
+                self._fetch(f"{run.run_id}/{name}", stamp, file)
         if part.stat().st_size != stamp[0]:
             part.unlink()
             return False
         os.utime(part, (stamp[1], stamp[1]))
         part.replace(path)
-        for earlier in path.parent.glob(f".{path.name}.*{there.PART}"):
-            earlier.unlink()
         return True
 
-    def _fetch(self, name: str, file: IO[bytes]) -> None:
-        """Continues a file. What arrives before a connection breaks counts."""
-        words = self._there("file", name, str(file.tell()))
+    def _fetch(self, name: str, stamp: tuple[int, int], file: IO[bytes]) -> None:
+        """Continues a file, unless it has changed there. What arrives before a connection breaks
+        counts.
+        """
+        words = self._there("file", name, *map(str, (*stamp, file.tell())))
         with tempfile.TemporaryFile() as nothing, tempfile.TemporaryFile() as answer:
             try:
                 done = self.transport.stream(words, nothing, answer)
@@ -209,7 +217,7 @@ class FarHome:
                 while (line := answer.readline(MOST_LINE)) and line != there.MARK:
                     pass  # the start files of a shell there have printed it
                 shutil.copyfileobj(answer, file)
-        if done.code:
+        if done.code not in (0, there.CHANGED):
             raise NoAnswerError(f"{name} cannot be read there: {last_line(done)}")
 
     def _sizes(self, job: TargetJob) -> dict[str, int]:
@@ -305,7 +313,9 @@ def _append(path: Path, begin: int, content: bytes) -> None:
 
 
 def _remove_earlier(folder: Path, present: Sequence[str]) -> None:
-    """Removes checkpoints that are no longer there, as the trainer does."""
+    """Removes checkpoints that are no longer there, as the trainer does, and parts of files."""
     for path in folder.glob("*.safetensors"):
         if f"{folder.name}/{path.name}" not in present:
             path.unlink()
+    for part in folder.glob(f".*{there.PART}"):
+        part.unlink()

@@ -107,9 +107,9 @@ class Slurm:
         """What the login node lacks of what a job needs, after the lines before a trainer; ""."""
         runs = str(self.home.runs.resolve())
         lines = [
-            *self.options.prelude,
             f"test -d {shlex.quote(runs)} || exit {_NO_HOME}",
             *_python_path(self.options),
+            *self.options.prelude,
             f"{shlex.quote(self.options.interpreter)} -P -c {shlex.quote(_VERSION)}",
         ]
         done = self.transport.run(["bash", "-s"], "\n".join(lines), QUERY_SECONDS)
@@ -134,8 +134,10 @@ class Slurm:
     def submit(self, job: TargetJob) -> Submitted:
         """Submits the batch script, unless there is a job of this name."""
         present = self.observe([job.token]).get(job.token)
-        if present is not None:
-            return Submitted(present.job)
+        return self.sbatch(job) if present is None else Submitted(present.job)
+
+    def sbatch(self, job: TargetJob) -> Submitted:
+        """Submits the batch script. Raises NoAnswerError."""
         done = self.transport.run(["sbatch", "--parsable"], self.script(job), SUBMIT_SECONDS)
         message = done.last_error or NO_MESSAGE
         if done.code and any(words in message.lower() for words in _UNCERTAIN):
@@ -174,7 +176,7 @@ class Slurm:
                 job=job,
                 starts_at=_time(starts),
                 ends_at=_time(ends),
-                nodes="" if nodes == "(null)" else nodes,
+                nodes=_nodes(nodes),
                 restarts=int(restarts) if restarts.isdecimal() else 0,
             )
         absent = [token for token in tokens if token not in found]
@@ -194,7 +196,7 @@ class Slurm:
             if state and name in tokens:  # such as CANCELLED by 1000
                 restarts = found[name].restarts + 1 if name in found else 0
                 found[name] = Seen(
-                    "ended", state.split()[0], "", job, nodes=nodes, restarts=restarts
+                    "ended", state.split()[0], "", job, nodes=_nodes(nodes), restarts=restarts
                 )
         return {name: seen for name, seen in found.items() if seen.state in ENDED}
 
@@ -240,7 +242,7 @@ class FarSlurm:
         if present is not None:
             return Submitted(present.job)
         placed = self.far.place(job, self.script(job), begin=False)
-        return placed if placed.refusal else self.slurm.submit(job)
+        return placed if placed.refusal else self.slurm.sbatch(job)
 
     def observe(self, tokens: Sequence[str]) -> Mapping[str, Seen]:
         """The newest job of each name. One that has ended, or is no longer listed, counts as
@@ -265,6 +267,10 @@ def _stage(state: str) -> Stage:
     if state in WAITING:
         return "waiting"
     return "ended" if state in ENDED else "running"
+
+
+def _nodes(text: str) -> str:
+    return "" if text in ("(null)", "None assigned") else text
 
 
 def _time(text: str) -> datetime | None:

@@ -2,7 +2,7 @@
 and answers with their states and with what they have written since.
 
     python -m gan_runtime.targets.there HOME place|begin|look|cancel <REQUEST >ANSWER
-    python -m gan_runtime.targets.there HOME file NAME OFFSET >BYTES
+    python -m gan_runtime.targets.there HOME file NAME SIZE TIME OFFSET >BYTES
     python -m gan_runtime.targets.there HOME data SET DIGEST FILE OFFSET <BYTES
 
 Requests and answers are JSON. ANSWER and BYTES follow the line MARK, since start files of the shell
@@ -41,6 +41,7 @@ FOLDERS = (SAMPLES, CHECKPOINTS, "snapshots")  # that come to the home here
 CANCELLED = ".cancelled"
 PART = ".part"  # of files that are being written
 PARTS = ".parts"  # a folder of sets that have not arrived whole: PARTS/SET/DIGEST/FILE
+CHANGED = 73  # exit code: a file has been replaced or removed since it was listed
 _LOG = re.compile(r"log(-[0-9]{1,6})?\.txt")
 # The trainer in a new session, which begins once its record is written. Its exit code is written
 # last; a signal adds 128.
@@ -57,10 +58,7 @@ def main(words: list[str]) -> None:
     """Runs one command."""
     home, verb = Path(words[0]).expanduser().absolute(), words[1]
     if verb == "file":
-        with os.fdopen(run_files.plain(home / "runs" / words[2]), "rb") as file:
-            file.seek(int(words[3]))
-            sys.stdout.buffer.write(MARK)
-            shutil.copyfileobj(file, sys.stdout.buffer)
+        _send_file(home / "runs" / words[2], *map(int, words[3:]))
         return
     if verb == "data":
         name, digest, file_name, offset = words[2:]
@@ -72,6 +70,21 @@ def main(words: list[str]) -> None:
     )
     text = json.dumps({"version": __version__, "host": platform.node(), **answer})
     sys.stdout.buffer.write(MARK + text.encode())
+
+
+def _send_file(path: Path, size: int, time: int, offset: int) -> None:
+    """The rest of a file. Ends with CHANGED if it is not the one that was listed."""
+    try:
+        file = os.fdopen(run_files.plain(path), "rb")
+    except FileNotFoundError:
+        sys.exit(CHANGED)
+    with file:
+        status = os.fstat(file.fileno())
+        if (status.st_size, int(status.st_mtime)) != (size, time):
+            sys.exit(CHANGED)
+        file.seek(offset)
+        sys.stdout.buffer.write(MARK)
+        shutil.copyfileobj(file, sys.stdout.buffer)
 
 
 # ---- trainers ------------------------------------------------------------------------------------
@@ -314,7 +327,7 @@ def _text(path: Path, begin: int, length: int) -> str:
 # ---- data sets -----------------------------------------------------------------------------------
 
 
-def _content(folder: Path) -> str:
+def content_of(folder: Path) -> str:
     """The digest of a prepared set in its folder; "" without it."""
     with contextlib.suppress(OSError, ValueError):
         manifest = json.loads(run_files.content(folder / MANIFEST))
@@ -325,12 +338,15 @@ def _content(folder: Path) -> str:
 def _present(data: Path, request: dict[str, Any]) -> dict[str, int] | None:
     """How many bytes of each file of the run's data set have arrived; None if it is in place."""
     name, digest, sizes = request["dataset"], request["content"], request["sizes"]
-    if digest in ("", _content(data / name)):
+    if digest in ("", content_of(data / name)):
         return None
     arrived = data / PARTS / name / digest
     present = {file: _bytes(arrived / file) for file in sizes}
     if present != sizes:
         return present
+    if content_of(arrived) != digest:  # it was prepared again while it was sent
+        shutil.rmtree(arrived)
+        return dict.fromkeys(sizes, 0)
     earlier = arrived.with_suffix(".earlier")
     with FileLock(data / f".{name}.lock"):
         if (data / name).exists():  # a trainer that reads it keeps its open files

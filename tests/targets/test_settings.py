@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import SpecError, TargetSettingError
+from gan_runtime.commands import Commands
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision.admission import admit
@@ -225,6 +227,16 @@ def test_a_check_tells_another_version_and_a_home_that_the_cluster_does_not_see(
     assert f"it does not see {elsewhere.runs}" in refusal
     monkeypatch.setattr("gan_runtime.targets.slurm.__version__", "0.0.1")
     assert "it has version" in Slurm(SlurmTarget(), LoginNode(), home).offer().refusal
+
+
+def test_a_cluster_apart_needs_a_login_node(home: Home) -> None:
+    commands = Commands(home, operator("test"))
+    with pytest.raises(TargetSettingError, match="needs a login node: name its host"):
+        commands.add_target("atlas", {"kind": "slurm"}, is_apart=True)
+    commands.add_target("atlas", {"kind": "slurm", "host": "login"}, is_apart=True)
+    added = configuration.target(home, "atlas")
+    assert isinstance(added, SlurmTarget)
+    assert added.home.startswith("gan-dashboard-runs/")
 
 
 def test_the_script_for_a_cluster_apart_names_no_folder_of_this_host() -> None:

@@ -511,6 +511,85 @@ def test_checkpoints_of_a_running_job_come_once_they_are_asked_for(
     assert len(list(box.run.checkpoints.iterdir())) == 2
 
 
+def test_a_request_for_checkpoints_ends_when_all_of_them_are_here(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = relocated(place("cd RUN; until [ -e STOP ]; do sleep 0.05; done; exit 0"))
+    box.begin()
+    (box.there / "checkpoints").mkdir()
+    for step in (1, 2, 3):  # more than one answer holds
+        path = box.there / "checkpoints" / f"step-0000000{step}.safetensors"
+        path.write_bytes(b"w" * 3_000_000)
+    box.run.checkpoints.mkdir()
+    earlier = box.run.checkpoints / "step-00000000.safetensors"
+    earlier.write_bytes(b"an earlier one")
+    box.run.fetch_file.touch()
+    box.seen()
+    assert earlier.exists()
+    assert box.run.fetch_file.exists()
+    box.seen()
+    assert len(list(box.run.checkpoints.iterdir())) == 3
+    assert not box.run.fetch_file.exists()
+    box.run.request_stop("user")
+    box.until_ended(wait_until)
+
+
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_a_large_file_that_changes_before_it_is_read_comes_with_the_next_answer(
+    place: Callable[[str], Place],
+    wait_until: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    is_removed: bool,
+) -> None:
+    box = ended(place, wait_until)
+    (box.there / "checkpoints").mkdir()
+    path = box.there / "checkpoints" / "best.safetensors"
+    path.write_bytes(b"a" * 9_000_000)
+    whole = box.transport.stream
+
+    def after_a_change(words: Sequence[str], source: IO[bytes], sink: IO[bytes]) -> Done:
+        if is_removed:
+            path.unlink(missing_ok=True)
+        else:
+            path.write_bytes(b"b" * 9_000_000)
+            os.utime(path, (1.0, 1.0))
+        return whole(words, source, sink)
+
+    monkeypatch.setattr(box.transport, "stream", after_a_change)
+    assert box.seen().stage == "running"
+    assert list(box.run.checkpoints.iterdir()) == []
+    monkeypatch.setattr(box.transport, "stream", whole)
+    assert box.until_ended(wait_until).state == "COMPLETED"
+    arrived = [file.read_bytes()[:1] for file in box.run.checkpoints.iterdir()]
+    assert arrived == ([] if is_removed else [b"b"])
+
+
+def test_a_run_that_cannot_be_copied_holds_up_no_other(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = ended(place, wait_until)
+    other = replace(box.job, token=token_of("far-0002", 1), folder=box.run.path.parent / "far-0002")
+    shutil.copytree(box.run.path, other.folder)
+    assert box.target.submit(other).job
+    for name in ("far-0001", "far-0002"):
+        (box.there.parent / name / "samples").mkdir()
+        (box.there.parent / name / "samples" / "fixed-00001.png").write_bytes(b"p")
+    box.run.samples.touch()  # no folder can have this name now
+    seen = box.target.observe([box.job.token, other.token])
+    assert seen[box.job.token].stage == "running", "not all is here"
+    assert (other.folder / "samples" / "fixed-00001.png").exists()
+
+
+def test_a_set_that_was_prepared_again_is_not_sent(
+    place: Callable[[str], Place], home: Home, tmp_path: Path
+) -> None:
+    drawn_pairs.prepare(home, tmp_path / "pictures")
+    box = place("exit 0")
+    job = replace(box.job, dataset=drawn_pairs.NAME, content="the digest at the submission")
+    assert "has changed since" in box.target.submit(job).refusal
+    assert not (tmp_path / "there" / "data").exists()
+
+
 def test_checkpoints_are_asked_for_only_where_they_are_not_here(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
