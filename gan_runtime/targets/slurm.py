@@ -270,7 +270,7 @@ def _stage(state: str) -> Stage:
 
 
 def _nodes(text: str) -> str:
-    return "" if text in ("(null)", "None assigned") else text
+    return "" if text == "(null)" or " " in text else text  # such as None assigned
 
 
 def _time(text: str) -> datetime | None:
