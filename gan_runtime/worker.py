@@ -11,6 +11,7 @@ A job that Slurm has requeued N times trains attempt ATTEMPT + N.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import platform
@@ -60,6 +61,7 @@ from gan_runtime.training.watch import StartupWatch
 if TYPE_CHECKING:
     from gan_runtime.training.loop import Outcome
 
+_LOCK_POLL_SECONDS = 1.0
 Trains = Callable[[RunDir, JournalWriter, str, threading.Event, WorkerRank], None]
 
 
@@ -126,11 +128,8 @@ def main(
     place = _place(run, rank)
     if place is None:
         return workers.launch(run, attempt, accelerator, module)
-    lock = FileLock(run.worker_lock(place.rank))
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        print(place.says(f"another process already trains {run.run_id}; this process exits."))
+    lock = _lock(run, place)
+    if lock is None:
         return workers.FAILED
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
@@ -176,6 +175,24 @@ def _place(run: RunDir, rank: int | None) -> WorkerRank | None:
     if rank is not None:
         return WorkerRank(rank, spec.workers)
     return _cluster_of(spec).place(spec.workers) if cluster.is_cluster() else None
+
+
+def _lock(run: RunDir, place: WorkerRank) -> FileLock | None:
+    """The lock of a worker's journal; None if another process has it, which trains the run.
+
+    A requeued job waits: the controller has lost its host, where the trainer can be alive.
+    """
+    lock = FileLock(run.worker_lock(place.rank))
+    with contextlib.suppress(Timeout):
+        lock.acquire(blocking=False)
+        return lock
+    known = f"another process already trains {run.run_id}"
+    if not slurm.restarts():
+        print(place.says(f"{known}; this process exits."))
+        return None
+    print(place.says(f"{known}; this one waits for its end."), flush=True)
+    lock.acquire(poll_interval=_LOCK_POLL_SECONDS)
+    return lock
 
 
 def _cluster_of(spec: RunSpec) -> Any:

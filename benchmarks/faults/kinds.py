@@ -65,6 +65,7 @@ TOYS = _named(
 WITH_TENSORFLOW = _named(with_tensorflow.kill_real_trainer, with_tensorflow.stop_real_trainer)
 ON_SLURM = _named(
     on_slurm.lose_node,
+    on_slurm.cut_node,
     on_slurm.stop_controller,
     on_slurm.preempt_job,
     on_slurm.kill_owner_at_submission,

@@ -21,7 +21,7 @@ from gan_runtime.targets.configuration import SshTarget
 from tests.support.cluster import broken_ssh
 
 NAME = "box"
-DOWN_SECONDS = 4.0
+DOWN_SECONDS = (4.0, 4.0, 4.0, 120.0)  # at most, at random
 REPORT_SECONDS = 60.0  # the host is asked less often after each failure
 STARTS = "starts"  # a file of the run there, with a line for each start
 
@@ -35,11 +35,11 @@ def cut_connection(stage: Stage) -> Expectation:
 
 
 def lose_host(stage: Stage) -> Expectation:
-    """The host cannot be reached for some seconds, while the run trains on."""
+    """The host cannot be reached for some seconds, or two minutes, while the run trains on."""
     run = _running_run(stage, broken_share=0.0)
     down = _commands(stage) / broken_ssh.DOWN
     down.touch()
-    time.sleep(stage.random.random() * DOWN_SECONDS)
+    time.sleep(stage.random.random() * stage.random.choice(DOWN_SECONDS))
     if stage.is_active(run) and stage.random.random() < 0.5:
         stage.actions.append("owner killed meanwhile")
         stage.kill_owner()

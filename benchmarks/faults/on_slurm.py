@@ -24,11 +24,13 @@ from tests.support.cluster.rig import HOSTS, Rig
 from tests.support.toy_engine import PACE_VARIABLE
 
 NAME, NUMBER = "cluster", 9
-DOWN_SECONDS = 8.0
+DOWN_SECONDS = (8.0, 8.0, 60.0)  # at most, at random
+CUT_SECONDS = 30.0
 SUBMISSION_SECONDS = 1
 REPORT_SECONDS = 60.0
 OTHER_SECONDS = 2  # of the job that takes the hosts
 PACE = "0.3"  # seconds per call: a fault comes while the run trains
+SLOW_PACE = "1.5"  # the run lasts longer than Slurm takes to notice
 STARTS = "starts"  # a file of the scenario with a line for each start of a trainer
 _ON_HOSTS = ("RUNNING", "COMPLETING", "CONFIGURING")
 
@@ -48,11 +50,31 @@ def lose_node(stage: Stage) -> Expectation:
     return Expectation(run, (FINISHED, LOST))
 
 
+def cut_node(stage: Stage) -> Expectation:
+    """The host of the job is cut off for up to CUT_SECONDS, with its trainer alive. Slurm starts
+    the job again after ten seconds, on the other host or when that one is back.
+    """
+    run = running_run(stage, run=_submitted(stage, SLOW_PACE))
+    host = _rig().run("squeue", "-h", "-t", "running", "-o", "%N").strip()
+    if host in HOSTS:
+        _rig().cut(host)
+        try:
+            if stage.random.random() < 0.5:
+                stage.actions.append("started again meanwhile")
+                _start_again(stage, run)
+            else:
+                time.sleep(CUT_SECONDS * stage.random.random())
+        finally:
+            _rig().connect(host)
+        _start_again(stage, run)
+    return Expectation(run, (FINISHED,))
+
+
 def stop_controller(stage: Stage) -> Expectation:
-    """No query is answered for some seconds; the job runs on."""
+    """No query is answered for some seconds, or for a minute; the job runs on."""
     run = running_run(stage, run=_submitted(stage))
     _rig().stop_controller()
-    time.sleep(stage.random.random() * DOWN_SECONDS)
+    time.sleep(stage.random.random() * stage.random.choice(DOWN_SECONDS))
     if stage.random.random() < 0.5:
         stage.actions.append("owner killed meanwhile")
         stage.kill_owner()
@@ -113,7 +135,7 @@ def _rig() -> Rig:
     return started
 
 
-def _submitted(stage: Stage) -> RunDir:
+def _submitted(stage: Stage, pace: str = PACE) -> RunDir:
     """A run for the cluster, whose trainer is the toy."""
     _idle()
     python = stage.scratch.parent / "python"
@@ -126,7 +148,7 @@ def _submitted(stage: Stage) -> RunDir:
     python.chmod(0o755)
     settings = SlurmTarget(python=str(python), project=str(REPOSITORY), poll_seconds=1.0)
     configuration.add(stage.home, NAME, settings)
-    stage.environment |= {"SLURM_CONF": str(_rig().configuration), PACE_VARIABLE: PACE}
+    stage.environment |= {"SLURM_CONF": str(_rig().configuration), PACE_VARIABLE: pace}
     stage.options |= {"target": NAME}
     stage.report_seconds = REPORT_SECONDS
     stage.at_end.append(_idle)

@@ -13,9 +13,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import actions, chart_panels, data_summary, health_charts, option_words, plots, words
-from dashboard.frame import places
-from dashboard.launch import fields
+from dashboard import chart_panels, data_summary, health_charts, option_words, plots, words
+from dashboard.launch import fields, where
 from dashboard.option_words import has_effect, requirement
 from gan_runtime import catalog
 from gan_runtime.base import formats
@@ -26,7 +25,7 @@ from gan_runtime.data import loading
 from gan_runtime.data.loading import DataSetInfo
 from gan_runtime.engines.task import rate_curves, rate_plan
 from gan_runtime.hardware import machine
-from gan_runtime.hardware.hosts import ACCELERATORS, Host
+from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
@@ -37,8 +36,6 @@ from gan_runtime.targets.configuration import AnyTarget
 from gan_runtime.targets.target import Offer
 
 OPEN_GROUPS = ("Model and data", "Accelerator", "Schedule")  # outside of expanders
-CHECKS = {"gpu": places.GPU, "tpu": places.TPU}  # pages of compile checks
-ASK_SECONDS = 1.0
 COLUMNS = 3
 
 
@@ -46,15 +43,15 @@ COLUMNS = 3
 class FormState:
     """The form as filled in: a spec, or field → message for each problem.
 
-    `data_sets`: by name. `targets`: other places where runs train, by name; `ask_offer`: what the
-    selected one has, None until it has answered. `add_target`: draws what adds another one.
+    `data_sets`: by name. `targets`: other places where runs train, by name; `offer_of`: what one
+    has, None until it has answered. `add_target`: draws what adds another one.
     """
 
     data_sets: dict[str, DataSetInfo]
     spec: RunSpec | None
     problems: dict[str, str] = field(default_factory=dict)
     targets: Mapping[str, AnyTarget] = field(default_factory=dict)
-    ask_offer: Callable[[], Offer | None] = lambda: None
+    offer_of: Callable[[str], Offer | None] = lambda _: None
     add_target: Callable[[], None] = lambda: None
 
 
@@ -89,26 +86,29 @@ def show(
     """
     form = fields.values()
     rates = changeable(form["workload"])
+    if state.targets or form["target"] != HERE:
+        st.header("Where")
+        _group(preset, [RunSpec.options(form["workload"])["target"]], state)
+        where.offers(state.targets, state.offer_of)
+        state.add_target()
     for group in GROUPS:
         options = [
             option
             for option in RunSpec.options(form["workload"]).values()
-            if _group_of(option, rates) == group and option.name != "accelerator"
+            if _group_of(option, rates) == group and option.name not in ("accelerator", "target")
         ]
         in_use = [
             option
             for option in options
             if has_effect(option, form) or option.name in state.problems
-            if option.name != "target" or state.targets or form["target"] != HERE
-            if option.name != "job_options" or _is_slurm(state.targets.get(form["target"]))
+            if option.name != "job_options" or where.is_slurm(state.targets.get(form["target"]))
         ]
         if group in OPEN_GROUPS:
             st.header(group)
             if group == "Accelerator":
-                _group(preset, [option for option in in_use if option.name == "target"], state)
-                state.add_target()
-                in_use = [option for option in in_use if option.name != "target"]
-                _accelerator_cards(host, detect_again, form["target"], state.targets)
+                if not state.targets:
+                    state.add_target()
+                where.accelerators(host, detect_again, form["target"], state.targets)
             _group(preset, in_use, state)
             continue
         if group == GROUPS[len(OPEN_GROUPS)]:
@@ -184,87 +184,6 @@ def _not_in_use(options: list[Option]) -> None:
         )
 
 
-def _accelerator_cards(
-    host: Host | None,
-    detect_again: Callable[[], None],
-    target: str,
-    targets: Mapping[str, AnyTarget],
-) -> None:
-    """A card for each accelerator; one that this host lacks is disabled, with the reason and what
-    to do. What a target has, it says itself.
-    """
-    selected = fields.kept()["accelerator"]
-    columns = st.columns(4)
-    for column, name in zip(columns, ("auto", *reversed(ACCELERATORS)), strict=True):
-        device = host.devices.get(name) if host else None
-        with column.container(border=True, height="stretch"):
-            available = device is None or device.available
-            if target != HERE:
-                available = _can_have(targets.get(target), name)
-            st.button(
-                option_words.choice(name),
-                key=f"accelerator.{name}",
-                icon=(
-                    ":material/check_circle:"
-                    if name == selected
-                    else ":material/radio_button_unchecked:"
-                ),
-                disabled=not available,
-                on_click=fields.put,
-                args=({"accelerator": name},),
-                width="stretch",
-            )
-            st.caption(
-                _card_text(name, host) if target == HERE else _on_target(name, target, targets)
-            )
-            if name in CHECKS:
-                st.page_link(CHECKS[name], label=f"{name.upper()} check", icon=":material/memory:")
-    actions.button(
-        "Detect hardware again",
-        on_click=detect_again,
-        type="tertiary",
-        icon=":material/refresh:",
-        help="Checks again which accelerators this host has.",
-    )
-
-
-def _on_target(name: str, target: str, targets: Mapping[str, AnyTarget]) -> str:
-    known = targets.get(target)
-    if name == "auto" and known is not None:
-        return f"{option_words.choice(known.accelerator)}, by the settings of {target}."
-    if not _can_have(known, name):
-        return "Not on this kind of target."
-    if known is not None and known.kind == "ssh":
-        return "If that host has one." if name != "cpu" else "Of that host."
-    return "Its scheduler says whether it has one."
-
-
-def _is_slurm(target: AnyTarget | None) -> bool:
-    return target is not None and target.kind == "slurm"
-
-
-def _can_have(target: AnyTarget | None, accelerator: str) -> bool:
-    return (
-        accelerator == "auto"
-        or target is None
-        or accelerator in configuration.accelerators(target.kind)
-    )
-
-
-def _card_text(name: str, host: Host | None) -> str:
-    if host is None:
-        return "Detecting hardware …"
-    if name == "auto":
-        best = next(kind for kind in ACCELERATORS if host.devices[kind].available)
-        return f"Best available: {option_words.choice(best)}."
-    device = host.devices[name]
-    if not device.available:
-        return f"Not here: {words.plain(device.reason)}"
-    if name == "cpu":
-        return f"{device.name}, {device.count} cores. Any number of replicas as simulated cores."
-    return f"{device.count} × {device.name}"
-
-
 def read(home: Home) -> FormState:
     """The current values of the form, checked against the data set."""
     data_sets, targets = loading.data_sets(home), _targets(home)
@@ -331,36 +250,15 @@ def _choices(option: Option, state: FormState, value: str) -> tuple[str, ...]:
 
 
 def _summary(option: Option, state: FormState) -> None:
-    """What the selected workload, data set or target is, in a sentence."""
+    """What the selected workload or data set is, in a sentence."""
     selected, data_sets = fields.kept()[option.name], state.data_sets
     if option.name == "workload":
         st.caption(catalog.WORKLOADS[selected].summary)
-    elif option.name == "target" and selected != HERE:
-        _show_offer(selected, state.ask_offer)
     elif option.name == "dataset" and selected in data_sets:
         data_set = data_sets[selected]
         st.caption(_data_set_text(data_set))
         if data_set.preparation is not None:
             data_summary.expander(data_set.rows, data_set.preparation, "launch.summary")
-
-
-def _show_offer(target: str, ask: Callable[[], Offer | None]) -> None:
-    """What a target has, or why it cannot be used; redrawn until it has answered."""
-    has_answered = ask() is not None
-
-    @st.fragment(run_every=None if has_answered else ASK_SECONDS)
-    def offered() -> None:
-        offer = ask()
-        if offer is None:
-            st.caption(f"Asking {target} what it has …")
-            return
-        if not has_answered:
-            st.rerun()
-        if offer.refusal:
-            st.markdown(f":red[{words.plain(words.capitalized(offer.refusal))}]")
-        st.caption("  \n".join(words.plain(words.capitalized(line)) for line in offer.lines))
-
-    offered()
 
 
 def _data_set_text(data_set: DataSetInfo) -> str:

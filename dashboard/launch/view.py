@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -41,10 +42,9 @@ def show(runtime: Runtime) -> None:
     with form:
         preset = launch_form.pick_preset()
         state = launch_form.read(runtime.home)
-        target = fields.kept()["target"]
         state = replace(
             state,
-            ask_offer=lambda: _offer(runtime, target),
+            offer_of=partial(_offer, runtime),
             add_target=lambda: target_form.link(runtime),
         )
     summary = side.container(key="launch_summary")
@@ -58,7 +58,7 @@ def show(runtime: Runtime) -> None:
 
 
 def _offer(runtime: Runtime, target: str) -> Offer | None:
-    """What the selected target has, as far as it has answered. The page does not wait."""
+    """What a target has, as far as it has answered. The page does not wait."""
     if runtime.targets is None:
         return Offer(refusal="another process owns this home: it asks its targets.")
     try:

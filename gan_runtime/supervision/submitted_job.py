@@ -22,8 +22,11 @@ from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.records.states import Cause, Reason, cause
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision.target_watch import ABSENT
+from gan_runtime.targets import slurm
 from gan_runtime.targets.configuration import HostName, Line
 from gan_runtime.targets.target import Seen, TargetJob
+
+_LAST_LINES = 20
 
 
 class SubmittedJob(BaseModel):
@@ -88,12 +91,10 @@ def wait_of(submission: SubmittedJob, seen: Seen) -> Cause:
     )
 
 
-def ending_of(seen: Seen, submission: SubmittedJob, stop_asker: str) -> tuple[Status, Cause] | None:
-    """The state of a run whose trainer wrote none before its job ended; None: as on this host.
-    `stop_asker`: who asked the trainer to stop, or "".
-    """
+def ending_of(seen: Seen, submission: SubmittedJob, run: RunDir) -> tuple[Status, Cause] | None:
+    """The state of a run whose trainer wrote none before its job ended; None: as on this host."""
     details = {"target": submission.target, "job": seen.job or submission.job}
-    if stop_asker not in ("", TIME_LIMIT):
+    if run.stop_asker not in ("", TIME_LIMIT):
         return None
     if seen is ABSENT:
         return "lost", cause(Reason.JOB_ABSENT, **details)
@@ -101,7 +102,8 @@ def ending_of(seen: Seen, submission: SubmittedJob, stop_asker: str) -> tuple[St
         return "stopped", cause(Reason.JOB_CANCELLED, **details)
     if seen.state == "TIMEOUT":
         return "lost", cause(Reason.TIME_LIMIT, **details)
-    if seen.state == "OUT_OF_MEMORY":
+    is_short = seen.state == "FAILED" and slurm.lacked_memory(run.log_tail(_LAST_LINES))
+    if seen.state == "OUT_OF_MEMORY" or is_short:
         return "failed", cause(Reason.JOB_OUT_OF_MEMORY, **details)
     if seen.state in ("FAILED", "DEADLINE"):
         return "failed", cause(Reason.JOB_FAILED, **details, state=seen.state)

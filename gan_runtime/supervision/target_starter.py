@@ -183,7 +183,7 @@ class TargetStarter:
         if seen.stage != "ended" or self.alive(attempt):
             return None
         self._forget(attempt.run, submission)
-        return submitted_job.ending_of(seen, submission, attempt.run.stop_asker)
+        return submitted_job.ending_of(seen, submission, attempt.run)
 
     def renewed(self) -> list[Attempt]:
         """Ended attempts whose job the target starts again."""

@@ -40,6 +40,7 @@ _OF_LIMITS = ("Assoc", "QOS")  # other reasons that begin so
 # `sbatch` exits with 1 also when it does not know whether the job was accepted, and for limits that
 # pass.
 _UNCERTAIN = ("timed out", "unable to contact", "temporarily", "zero bytes", "maxsubmit")
+_FOR_MEMORY = ("exceeded memory limit", "oom_kill", "oom killed", "out of memory")
 _IN_WORDS = {
     "Resources": "waits for free nodes",
     "Priority": "waits behind other jobs",
@@ -69,6 +70,14 @@ def in_words(reason: str) -> str:
     if reason.startswith(_OF_LIMITS):
         return f"waits for a limit of your account ({reason})"
     return _IN_WORDS.get(reason, reason or "just submitted")
+
+
+def lacked_memory(log: str) -> bool:
+    """Whether Slurm has killed processes of a failed job for memory, by the end of its log: the
+    script fails as after any other error.
+    """
+    message = log.lower()
+    return any(sign in message for sign in _FOR_MEMORY)
 
 
 @dataclass(frozen=True)

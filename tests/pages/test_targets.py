@@ -44,7 +44,7 @@ def test_launch_shows_what_the_target_offers_or_why_not(
     show: Show, wait_until: Callable[..., object]
 ) -> None:
     app = show("launch")
-    choice_field(app, "target").select("atlas").run()
+    assert "asking it what it has" in texts(app)
 
     def has_answered() -> bool:
         targets = session.shared_runtime().targets

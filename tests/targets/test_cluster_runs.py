@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from gan_runtime.base import cluster, slurm
 from gan_runtime.base.errors import RunStateError
 from gan_runtime.evaluation import jobs
 from gan_runtime.evaluation.training_requests import SWITCH, RequestsWhileTraining
-from gan_runtime.records import journal
-from gan_runtime.records.home import Home
+from gan_runtime.records import journal, processes
+from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.identity import SILENCE_SECONDS
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir, TrainerProcess
 from gan_runtime.supervision import queue, recovery
+from tests.support import toy_trainer
 from tests.support.toy_owner import Owner
 
 NewRun = Callable[..., RunDir]
@@ -67,6 +71,33 @@ def test_jobs_and_steps_that_run_at_once_get_other_ports() -> None:
 def test_only_slurm_itself_remains_known_to_a_trainer_of_this_host() -> None:
     inside = {"SLURM_CONF": "/etc/s.conf", "SLURM_PROCID": "0", "TF_CONFIG": "{}", "PATH": "/bin"}
     assert cluster.without_cluster(inside) == {"SLURM_CONF": "/etc/s.conf", "PATH": "/bin"}
+
+
+# ---- a job that Slurm starts again ---------------------------------------------------------------
+
+
+def started(run: RunDir, **variables: str) -> subprocess.Popen[bytes]:
+    """A trainer of the first attempt, whose output goes to the run's log."""
+    words = processes.command(toy_trainer.MODULE, str(run.path), "1", "cpu")
+    with run.log.open("ab") as log:
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), **variables}
+        return subprocess.Popen(words, stdout=log, stderr=log, env=environment)
+
+
+def test_a_requeued_job_waits_for_the_trainer_that_its_lost_host_still_runs(
+    new_run: NewRun, wait_until: Callable[..., Any]
+) -> None:
+    run = new_run("job-0001", batch_size_global=8, epochs=1)
+    with FileLock(run.worker_lock()):  # of that trainer
+        with started(run) as second:
+            assert second.wait(60.0) == 1
+        assert f"already trains {run.run_id}; this process exits" in run.log_tail()
+        requeued = started(run, **{slurm.RESTARTS_VARIABLE: "1"})
+        wait_until(lambda: "waits for its end" in run.log_tail(), "it waits", 60.0)
+        assert not run.trainer_journal().exists()
+    assert requeued.wait(60.0) == 0
+    states = [change.status for _, change in journal.statuses(run.trainer_journal())]
+    assert states[-1] == "finished"
 
 
 # ---- what this host does not do ------------------------------------------------------------------

@@ -85,6 +85,8 @@ def test_a_run_is_watched_through_a_cut_stopped_resumed_and_evaluated_here(
 ) -> None:
     monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     place = ["--home", str(home.path)]
+    by_command = {"host": "vm.invalid", "command": (str(server.commands / "ssh"), HOST)}
+    configuration.add(home, "box", configuration.target(home, "box").model_copy(update=by_command))
     wait_until(
         lambda: "cores" in command_line.run("targets", "check", "box", *place).output,
         "the target answers",
