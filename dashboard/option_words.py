@@ -74,6 +74,7 @@ CHOICES_OF_OPTION = {
     "learning_rate_scaling": {"none": "as given"},
     "rmsprop_epsilon": {"inside": "inside the root", "outside": "outside the root"},
     "loop": {"custom": "custom", "keras": "Keras built-in"},
+    "target": {"here": "this machine"},
 }
 # Phrases for shared options in a line of several; without an entry, the label. Workloads bring
 # their own.
@@ -151,12 +152,12 @@ def changes(
     form: Mapping[str, Any], options: list[Option], base: Mapping[str, Any] | None = None
 ) -> list[str]:
     """A phrase for each effective option that differs from `base`, by default the defaults."""
-    usual = defaults(workload_of(form)) if base is None else base
+    known = defaults(workload_of(form)) if base is None else base
     effective = [option for option in options if has_effect(option, form)]
     return [
         phrase(option, form[option.name])
         for option in effective
-        if _differs(option, form[option.name], usual[option.name])
+        if differs(option, form[option.name], known[option.name])
     ]
 
 
@@ -168,14 +169,25 @@ def run_changes(
     Options newer than the run count as unchanged.
     """
     workload = workload_of(values)
-    preset_values = (
-        overlaid(PRESETS[preset].values, {"workload": workload}) if preset in PRESETS else {}
-    )
-    base = {**defaults(workload), **preset_values}
+    base = usual(workload, preset)
     options = [
         option for option in RunSpec.options(workload).values() if option.name not in without
     ]
     return " · ".join(changes({**base, **values}, options, base))
+
+
+def usual(workload: str, preset: str = "") -> dict[str, Any]:
+    """The values of the preset with this workload, and the defaults of all other options."""
+    of_preset = (
+        overlaid(PRESETS[preset].values, {"workload": workload}) if preset in PRESETS else {}
+    )
+    return {**defaults(workload), **of_preset}
+
+
+def fits(option: Option, typed: str) -> bool:
+    """Whether the label, name or help of an option contains each word that a user has typed."""
+    text = f"{option.label} {option.name} {option.help}".lower()
+    return all(word in text for word in typed.lower().split())
 
 
 def group_line(group: str, form: Mapping[str, Any]) -> str:
@@ -224,7 +236,8 @@ def same(option: Option, setting: Any, usual: Any) -> bool:
         return False
 
 
-def _differs(option: Option, setting: Any, usual: Any) -> bool:
+def differs(option: Option, setting: Any, usual: Any) -> bool:
+    """Whether a value is neither the usual one nor the automatic choice."""
     return not same(option, setting, usual) and setting != AUTO_VALUES.get(option.name, usual)
 
 

@@ -85,9 +85,8 @@ def show(
     it is not known.
     """
     form = fields.values()
-    rates = changeable(form["workload"])
+    rates, typed, matches = changeable(form["workload"]), "", 0
     if state.targets or form["target"] != HERE:
-        st.header("Where")
         _group(preset, [RunSpec.options(form["workload"])["target"]], state)
         where.offers(state.targets, state.offer_of)
         state.add_target()
@@ -113,6 +112,13 @@ def show(
             continue
         if group == GROUPS[len(OPEN_GROUPS)]:
             st.header("More options")
+            typed = _search()
+        if typed:
+            fitting = [option for option in options if option_words.fits(option, typed)]
+            _group(preset, [option for option in fitting if option in in_use], state)
+            _not_in_use([option for option in fitting if option not in in_use])
+            matches += len(fitting)
+            continue
         with _expander(
             group, form, [option.name for option in options if option.name in state.problems]
         ):
@@ -122,6 +128,20 @@ def show(
             _not_in_use([option for option in options if option not in in_use])
             if group == "Optimizer" and state.spec is not None:
                 _learning_rates(state.spec, state.data_sets[state.spec.dataset].rows)
+    if typed and not matches:
+        st.caption(f"No option has “{words.plain(typed)}” in its name or help.")
+
+
+def _search() -> str:
+    """What a user looks for among the options in groups."""
+    typed: str = st.text_input(
+        "Find an option",
+        key="launch.find",
+        icon=":material/search:",
+        placeholder="Find, such as learning rate or checkpoint",
+        label_visibility="collapsed",
+    )
+    return typed.strip()
 
 
 def _group_of(option: Option, rates: Collection[str]) -> str:

@@ -99,23 +99,44 @@ LABELS = {
 }
 
 
+USUAL = "Usual, where changed"
+
+
 def show_options(row: RunRow) -> None:
-    """The table of options, as high as its rows, so that it does not scroll."""
-    table = options_table(row)
+    """The table of options, as high as its rows, so that it does not scroll, and a search."""
+    typed = st.text_input(
+        "Find an option",
+        key=f"find_option.{row.run_id}",
+        icon=":material/search:",
+        placeholder="Find, such as learning rate or seed",
+        label_visibility="collapsed",
+        width=360,
+    )
+    table = options_table(row, typed or "")
+    if table.empty:
+        st.caption(f"No option has “{words.plain(typed)}” in its name or help.")
+        return
     tables.show(table, hide_index=True, key=f"options.{row.run_id}", height="content")
 
 
-def options_table(row: RunRow) -> pd.DataFrame:
-    """The run's options in the order of the form, then facts about its host."""
-    spec = json.loads(row.spec)
-    rows = [
-        (option_words.label(option), option_words.value(option, spec[name]), name)
-        for name, option in RunSpec.options(row.workload).items()
-        if name in spec
-    ]
-    host = json.loads(row.host) if row.host else {}
-    rows += [(f"Host: {label}", text, "") for label, text in host_facts(host)]
-    return pd.DataFrame(rows, columns=["Option", "Value", "Name in --set"])
+def options_table(row: RunRow, typed: str = "") -> pd.DataFrame:
+    """The run's options that fit a search, in the order of the form, changed ones first with their
+    usual value; then facts about its host.
+    """
+    spec, usual = json.loads(row.spec), option_words.usual(row.workload, row.preset or "")
+    changed, unchanged = [], []
+    for name, option in RunSpec.options(row.workload).items():
+        if name not in spec or not option_words.fits(option, typed):
+            continue
+        label, value = option_words.label(option), option_words.value(option, spec[name])
+        if name != "name" and option_words.differs(option, spec[name], usual[name]):
+            changed.append((label, value, option_words.value(option, usual[name]), name))
+        else:
+            unchanged.append((label, value, "", name))
+    host = json.loads(row.host) if row.host and not typed else {}
+    facts = [(f"Host: {label}", text, "", "") for label, text in host_facts(host)]
+    columns = ["Option", "Value", USUAL, "Name in --set"]
+    return pd.DataFrame([*changed, *unchanged, *facts], columns=columns)
 
 
 def host_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -150,3 +150,16 @@ def test_launch_uses_float32_for_presets_where_bfloat16_is_slow(
     next(button for button in app.button if button.label == "Use float32").click().run()
     assert choice_field(app, "precision").value == "float32"
     assert not app.warning
+
+
+def test_options_are_found_by_a_word_of_their_name_or_help(show: Show) -> None:
+    app = show("launch")
+    find = next(field for field in app.text_input if field.label == "Find an option")
+    find.set_value("epochs rise linearly").run()
+    text_field(app, "warmup_epochs").set_value("2").run()
+    find.set_value("label smoothing").run()
+    assert "Label smoothing" in texts(app)
+    find.set_value("nothing of the kind").run()
+    assert "No option has “nothing of the kind”" in texts(app)
+    assert "--set warmup_epochs=2" in "".join(shown_commands(app))
+    assert not app.exception

@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import places, session
+from dashboard.run import record_view
 from dashboard.run import view as run_view
 from gan_runtime.evaluation import jobs
 from gan_runtime.records import journal
@@ -102,6 +103,24 @@ def test_a_waiting_run_shows_its_known_facts(show: Show, new_run: Make, tab: str
         ] == "2 of 2"
         assert "appear here when training starts" in texts(app)
         assert "Learning rate, generator" in set(app.dataframe[0].value["Option"])
+
+
+def test_changed_options_come_first_and_options_are_found_by_words(
+    show: Show, new_run: Make
+) -> None:
+    new_run("quick-0001", label_smoothing=0.1)
+    app = show("run", run="quick-0001", tab="options")
+    [table] = [element.value for element in app.dataframe]
+    changed = table[table[record_view.USUAL] != ""]
+    assert list(changed.index) == list(range(len(changed))), "changed ones come first"
+    [smoothing] = changed.index[changed["Name in --set"] == "label_smoothing"]
+    assert changed.loc[smoothing, ["Value", record_view.USUAL]].tolist() == ["0.1", "0"]
+    assert len(table) > 40
+    app.text_input[0].set_value("smoothing").run()
+    [table] = [element.value for element in app.dataframe]
+    assert set(table["Name in --set"]) == {"label_smoothing"}
+    app.text_input[0].set_value("of no kind").run()
+    assert "No option has “of no kind”" in texts(app)
 
 
 def test_the_verdict_does_not_change_within_an_epoch(show: Show, running: RunDir) -> None:

@@ -43,6 +43,7 @@ class RunRow:
     name: str
     status: Status
     workload: str
+    preset: str | None
     dataset: str
     accelerator: str
     replicas: int
