@@ -106,6 +106,19 @@ class TargetStarter:
                     self._cancel(run, submission)  # the earlier owner did not learn of the job
                 else:
                     self._go_on(run, submission)
+        self._cancel_deleted()
+
+    def _cancel_deleted(self) -> None:
+        """Cancels the jobs of runs that were deleted while the home had no owner."""
+        for path in self._home.bin.glob(f"*/{run_folder.TARGET_FILE}"):
+            run = RunDir(path.parent)
+            submission = submitted_job.stored(run)
+            if submission is None or submission.is_over or submission.is_cancelled:
+                continue
+            cancelled = submission.model_copy(update={"is_cancelled": True})
+            with contextlib.suppress(GanRuntimeError, OSError):
+                submitted_job.store(run, cancelled)
+                self._cancel(run, cancelled)
 
     # ---- the protocol of starters ----------------------------------------------------------------
 

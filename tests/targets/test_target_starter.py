@@ -523,6 +523,20 @@ def test_deleting_a_waiting_run_cancels_its_job(
     assert not home.run_dirs()
 
 
+def test_deleting_a_waiting_run_without_an_owner_cancels_its_job_once_there_is_one(
+    cluster: Cluster, new_run: NewRun
+) -> None:
+    run = new_run("far-0001", target="atlas")
+    cluster.turn()
+    cluster.turn()
+    trash.put(run, "test")
+    for _ in range(2):
+        cluster.begin_owner()
+        cluster.turn()
+        cluster.turn()
+    assert cluster.target.cancelled == list(cluster.target.jobs)
+
+
 def test_a_trainer_that_does_not_stop_has_its_job_cancelled(
     cluster: Cluster, training: RunDir
 ) -> None:

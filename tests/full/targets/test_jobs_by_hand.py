@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import psutil
 import pytest
 
 from gan_runtime.commands.runtime import Runtime
@@ -84,6 +85,13 @@ def epochs(runtime: Runtime, run: RunDir) -> list[int]:
         "SELECT epoch FROM epochs WHERE run_id = ? ORDER BY epoch", [run.run_id]
     )
     return [epoch for (epoch,) in rows]
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kills a process on a host: the child of the command that has entered it."""
+    for child in psutil.Process(process.pid).children(recursive=True):
+        child.kill()
+    process.wait()
 
 
 def test_job_with_one_worker_is_shown_with_its_log(
@@ -174,9 +182,8 @@ def test_owner_on_another_login_node_does_not_call_a_live_run_lost(
             assert other.stdout.readline() == b"open\n"
             first = run.trainer_journal().stat().st_size
             wait_until(lambda: run.trainer_journal().stat().st_size > 2 * first, "it trains on")
-            other.terminate()
+            end(other)
         statuses = [change.status for _, change in journal.statuses(run.supervisor_journal)]
         assert statuses == ["starting"]
     finally:
-        trainer.kill()
-        trainer.wait()
+        end(trainer)
