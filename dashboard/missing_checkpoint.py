@@ -27,7 +27,7 @@ def show(runtime: Runtime, row: RunRow) -> None:
     elif row.status != "running" or not _is_apart(runtime, row):
         st.info("This run has no checkpoint yet. It saves one after each epoch.")
     elif run.fetch_file.exists():
-        st.info("The checkpoint comes after the next epoch.")
+        st.info("The newest checkpoint is being fetched.")
     else:
         st.info(f"This run trains on {words.plain(row.target)}. Its checkpoint comes at its end.")
         fetch = partial(runtime.commands.fetch_checkpoints, row.run_id)

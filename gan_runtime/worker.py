@@ -180,7 +180,8 @@ def _place(run: RunDir, rank: int | None) -> WorkerRank | None:
 def _lock(run: RunDir, place: WorkerRank) -> FileLock | None:
     """The lock of a worker's journal; None if another process has it, which trains the run.
 
-    A requeued job waits: the controller has lost its host, where the trainer can be alive.
+    A requeued job waits: the controller has lost its host, where the trainer can be alive. Nothing
+    continues what that one has ended as failed.
     """
     lock = FileLock(run.worker_lock(place.rank))
     with contextlib.suppress(Timeout):
@@ -192,6 +193,12 @@ def _lock(run: RunDir, place: WorkerRank) -> FileLock | None:
         return None
     print(place.says(f"{known}; this one waits for its end."), flush=True)
     lock.acquire(poll_interval=_LOCK_POLL_SECONDS)
+    path = run.trainer_journal(place.rank)
+    states = journal.statuses(path) if path.exists() else []
+    if states and states[-1][1].status == "failed":
+        print(place.says(f"it has failed: {states[-1][1].reason}"))
+        lock.release()
+        return None
     return lock
 
 

@@ -37,6 +37,7 @@ from gan_runtime.targets.target import Offer
 
 OPEN_GROUPS = ("Model and data", "Accelerator", "Schedule")  # outside of expanders
 COLUMNS = 3
+FIND = "launch.find"
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ def show(
     it is not known.
     """
     form = fields.values()
-    rates, typed, matches = changeable(form["workload"]), "", 0
+    rates, typed = changeable(form["workload"]), str(st.session_state.get(FIND, "")).strip()
+    matches = {True: 0, False: 0}  # by whether their groups are open
     if state.targets or form["target"] != HERE:
         _group(preset, [RunSpec.options(form["workload"])["target"]], state)
         where.offers(state.targets, state.offer_of)
@@ -102,6 +104,8 @@ def show(
             if has_effect(option, form) or option.name in state.problems
             if option.name != "job_options" or where.is_slurm(state.targets.get(form["target"]))
         ]
+        fitting = [option for option in options if option_words.fits(option, typed)]
+        matches[group in OPEN_GROUPS] += len(fitting)
         if group in OPEN_GROUPS:
             st.header(group)
             if group == "Accelerator":
@@ -112,12 +116,11 @@ def show(
             continue
         if group == GROUPS[len(OPEN_GROUPS)]:
             st.header("More options")
-            typed = _search()
+            _search()
         if typed:
-            fitting = [option for option in options if option_words.fits(option, typed)]
-            _group(preset, [option for option in fitting if option in in_use], state)
+            wrong = [option for option in in_use if option.name in state.problems]
+            _group(preset, [each for each in in_use if each in (*fitting, *wrong)], state)
             _not_in_use([option for option in fitting if option not in in_use])
-            matches += len(fitting)
             continue
         with _expander(
             group, form, [option.name for option in options if option.name in state.problems]
@@ -128,20 +131,23 @@ def show(
             _not_in_use([option for option in options if option not in in_use])
             if group == "Optimizer" and state.spec is not None:
                 _learning_rates(state.spec, state.data_sets[state.spec.dataset].rows)
-    if typed and not matches:
-        st.caption(f"No option has “{words.plain(typed)}” in its name or help.")
+    if typed and not matches[False]:
+        st.caption(
+            "See the fields above."
+            if matches[True]
+            else f"No option has “{words.plain(typed)}” in its name or help."
+        )
 
 
-def _search() -> str:
-    """What a user looks for among the options in groups."""
-    typed: str = st.text_input(
+def _search() -> None:
+    """The field for what a user looks for among the options."""
+    st.text_input(
         "Find an option",
-        key="launch.find",
+        key=FIND,
         icon=":material/search:",
         placeholder="Find, such as learning rate or checkpoint",
         label_visibility="collapsed",
     )
-    return typed.strip()
 
 
 def _group_of(option: Option, rates: Collection[str]) -> str:

@@ -100,6 +100,7 @@ LABELS = {
 
 
 USUAL = "Usual, where changed"
+OF_EACH_RUN = ("name", "accelerator")  # never count as changed
 
 
 def show_options(row: RunRow) -> None:
@@ -129,7 +130,7 @@ def options_table(row: RunRow, typed: str = "") -> pd.DataFrame:
         if name not in spec or not option_words.fits(option, typed):
             continue
         label, value = option_words.label(option), option_words.value(option, spec[name])
-        if name != "name" and option_words.differs(option, spec[name], usual[name]):
+        if name not in OF_EACH_RUN and option_words.differs(option, spec[name], usual[name]):
             changed.append((label, value, option_words.value(option, usual[name]), name))
         else:
             unchanged.append((label, value, "", name))

@@ -13,6 +13,7 @@ from dashboard.frame import places
 from dashboard.run import overview
 from dashboard.samples import players, sample_images
 from gan_runtime.commands.runtime import Runtime
+from gan_runtime.records.journal import ACTIVE
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
@@ -41,7 +42,9 @@ def _rows(store: Store) -> list[RunRow]:
     """The runs of the address; else the one that trains, or the newest."""
     stored = {row.run_id: row for row in run_selection.runs(store, widgets.address_runs())}
     rows = [stored[run_id] for run_id in widgets.address_runs() if run_id in stored]
-    newest = sorted(stored.values(), key=lambda row: not row.is_live)[:1]
+    newest = sorted(
+        stored.values(), key=lambda row: (row.status not in ACTIVE, row.status == "queued")
+    )[:1]
     return rows[:MOST_RUNS] or newest
 
 

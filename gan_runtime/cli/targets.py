@@ -13,6 +13,7 @@ from gan_runtime.cli.output import OneSentence
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.supervision.target_starter import target_of
 from gan_runtime.targets import configuration
+from gan_runtime.targets.slurm import Slurm
 from gan_runtime.targets.target import Offer
 
 app = typer.Typer(
@@ -125,7 +126,7 @@ def check(
     target = target_of(configuration.target(place, name), place)
     offer = target.set_up() if set_up else Offer()
     if not offer.refusal:
-        offer = target.offer()
+        offer = target.check() if isinstance(target, Slurm) else target.offer()
     if as_json:
         output.print_json({"lines": offer.lines, "refusal": offer.refusal})
     elif not offer.refusal:

@@ -29,6 +29,7 @@ from gan_runtime.store.store import Store
 from gan_runtime.supervision import queue
 from gan_runtime.supervision.queue import LiveRun
 from gan_runtime.supervision.starters import Attempt, Starter
+from gan_runtime.targets import configuration
 
 # ---- orphan processes ----------------------------------------------------------------------------
 
@@ -249,12 +250,19 @@ class AutoResume:
             times = 0 if is_cut else times_resumed(run)
             waited = self._timer.seconds("lost", run.run_id, attempt)
             is_due = times == len(PAUSES_SECONDS) or waited >= PAUSES_SECONDS[times]
-            if is_cut:  # it has saved; from another host its checkpoint comes a moment later
-                is_due = waited > MOST_COPY_SECONDS or not queue.resume_refusal(run)
+            if is_cut:  # it has saved; from a home there its checkpoint comes a moment later
+                is_due = waited > MOST_COPY_SECONDS or not self._is_coming(run)
             if is_due:
                 self._lost.remove((run, attempt, code))
                 acted |= self._resume(run, attempt, times, CONTINUER if is_cut else RESUMER)
         return acted
+
+    def _is_coming(self, run: RunDir) -> bool:
+        """Whether what a run needs to continue may still be on its way from another home."""
+        with contextlib.suppress(GanRuntimeError):
+            is_apart = configuration.is_apart(self._home, run.spec())
+            return is_apart and bool(queue.resume_refusal(run))
+        return False
 
     def _resume(self, run: RunDir, attempt: int, times: int, actor: Actor) -> bool:
         """Resumes a run, or logs once why it cannot."""

@@ -26,14 +26,15 @@ from gan_runtime.targets import slurm
 from gan_runtime.targets.configuration import HostName, Line
 from gan_runtime.targets.target import Seen, TargetJob
 
-_LAST_LINES = 20
+_LOG_BYTES = 20_000  # of the end
 
 
 class SubmittedJob(BaseModel):
     """The job of a run's newest attempts. `attempt`: the first that it trains; Slurm starts it
     again for the next ones. `job`: its id, once known. `refusal`: why the target did not take it.
     `is_cancelled`: it has been or must be cancelled. `is_over`: the job has ended, on `nodes`.
-    `place`: host and home of its target at the submission; None in files of earlier versions.
+    `place`: kind, host and home of its target at the submission; None in files of earlier versions.
+    `log_bytes`: of the log before it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -45,7 +46,8 @@ class SubmittedJob(BaseModel):
     is_cancelled: bool = False
     is_over: bool = False
     nodes: str = ""
-    place: tuple[HostName, Line] | None = None
+    place: tuple[str, HostName, Line] | None = None
+    log_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -102,12 +104,21 @@ def ending_of(seen: Seen, submission: SubmittedJob, run: RunDir) -> tuple[Status
         return "stopped", cause(Reason.JOB_CANCELLED, **details)
     if seen.state == "TIMEOUT":
         return "lost", cause(Reason.TIME_LIMIT, **details)
-    is_short = seen.state == "FAILED" and slurm.lacked_memory(run.log_tail(_LAST_LINES))
+    is_short = seen.state == "FAILED" and slurm.lacked_memory(_end_of_log(run, submission))
     if seen.state == "OUT_OF_MEMORY" or is_short:
         return "failed", cause(Reason.JOB_OUT_OF_MEMORY, **details)
     if seen.state in ("FAILED", "DEADLINE"):
         return "failed", cause(Reason.JOB_FAILED, **details, state=seen.state)
     return "lost", cause(Reason.JOB_ENDED, **details, state=seen.state)
+
+
+def _end_of_log(run: RunDir, submission: SubmittedJob) -> str:
+    """What the job has printed last; the log continues from job to job."""
+    with contextlib.suppress(OSError), run.log.open("rb") as log:
+        begin = max(submission.log_bytes, run.log.stat().st_size - _LOG_BYTES)
+        log.seek(begin)
+        return log.read().decode(errors="replace")
+    return ""
 
 
 def stored(run: RunDir) -> SubmittedJob | None:

@@ -327,12 +327,14 @@ class TargetStarter:
 
     def _ask_where_submitted(self, submission: SubmittedJob) -> None:
         """Asks the target of a job on the host of its submission, in the home there. A target that
-        the user has removed is given up.
+        the user has removed, or replaced by one of another kind, is given up.
         """
         name, now = submission.target, self._settings().get(submission.target)
-        if now is None or submission.place is None or _place(now) == submission.place:
+        if now is None or submission.place is None or now.kind != submission.place[0]:
             return
-        host, home = submission.place
+        _, host, home = submission.place
+        if _place(now) == submission.place:
+            return
         there = (
             {"host": host} if isinstance(now, KubernetesTarget) else {"host": host, "home": home}
         )
@@ -403,6 +405,7 @@ class TargetStarter:
             token=token,
             attempt=attempt.number,
             place=_place(options),
+            log_bytes=run.log.stat().st_size if run.log.exists() else 0,
         )
         submitted_job.store(run, submission)
         write_whole(
@@ -453,5 +456,5 @@ class TargetStarter:
             self._watch(submission.target)[1].forget(submission.token)
 
 
-def _place(options: AnyTarget) -> tuple[str, str]:
-    return options.host, getattr(options, "home", "")
+def _place(options: AnyTarget) -> tuple[str, str, str]:
+    return options.kind, options.host, getattr(options, "home", "")

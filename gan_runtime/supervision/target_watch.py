@@ -17,7 +17,15 @@ from functools import partial
 from gan_runtime.records import journal
 from gan_runtime.store.folder_watcher import Clock
 from gan_runtime.targets.configuration import QueryPace
-from gan_runtime.targets.target import NoAnswerError, Offer, RunTarget, Seen, Submitted, TargetJob
+from gan_runtime.targets.target import (
+    COMPLETING,
+    NoAnswerError,
+    Offer,
+    RunTarget,
+    Seen,
+    Submitted,
+    TargetJob,
+)
 
 ABSENT_SECONDS = 300.0  # without a job in good answers, before it counts as ended
 OFFER_SECONDS = 600.0
@@ -136,8 +144,11 @@ class TargetWatch:
         self.silent_since = None
         self.rounds += 1
         poll_s = self._pace.poll_seconds
-        poll_s = min(poll_s, FIRST_SECONDS) if has_submitted else poll_s
-        self._pause_seconds = max(poll_s, self._pace.rest * (self._clock() - began))
+        # An ended job's files may need several answers.
+        has_more = any(seen and seen.state == COMPLETING for seen in self._seen.values())
+        poll_s = min(poll_s, FIRST_SECONDS) if has_submitted or has_more else poll_s
+        rest = 1.0 if has_more else self._pace.rest
+        self._pause_seconds = max(poll_s, rest * (self._clock() - began))
 
     def _due_submissions(self) -> list[Callable[[], None]]:
         return [partial(self._submit, *each) for each in list(self._submissions)]

@@ -35,6 +35,7 @@ from gan_runtime.targets.target import NoAnswerError, Offer, Submitted, TargetJo
 from gan_runtime.targets.transport import Done, Transport
 
 MOST_LINE = 100_000  # bytes
+PIECE_BYTES = 32_000_000  # of a file of an ended job in one look, so that no other run waits long
 CALL_SECONDS, SET_UP_SECONDS = 60.0, 1_800.0
 # Names of files in folders of a run. Others do not come from a host that may be another's.
 _NAME = re.compile(rf"(?:{'|'.join(there.FOLDERS)})/[A-Za-z0-9][\w.,@+-]{{0,199}}")
@@ -144,7 +145,8 @@ class FarHome:
             if token in known:
                 is_whole = False
                 try:
-                    is_whole = self._take(runs[token], job, known[token]["ends"])
+                    is_live = job.state == "RUNNING" or ended[token] is False
+                    is_whole = self._take(runs[token], job, known[token]["ends"], is_live)
                 except NoAnswerError as error:  # one run must not hold up the others
                     errors.append(error)
                 arrivals[token] = Arrival(job.state, job.job, answer.host, is_whole)
@@ -158,7 +160,7 @@ class FarHome:
 
     # ---- what a run has written ------------------------------------------------------------------
 
-    def _take(self, run: RunDir, job: _Job, ends: Mapping[str, int]) -> bool:
+    def _take(self, run: RunDir, job: _Job, ends: Mapping[str, int], is_live: bool) -> bool:
         """Copies files, then continues the journals at `ends`. Returns whether all that the run has
         written is here; nothing of a deleted run is missed.
 
@@ -168,7 +170,7 @@ class FarHome:
             return True
         try:
             taken = [
-                self._take_file(run, name, (size, time), content)
+                self._take_file(run, name, (size, time), content, size if is_live else PIECE_BYTES)
                 for name, (size, time, content) in job.files.items()
                 if _NAME.fullmatch(name)
             ]
@@ -186,29 +188,32 @@ class FarHome:
         return job.is_complete
 
     def _take_file(
-        self, run: RunDir, name: str, stamp: tuple[int, int], content: str | None
+        self, run: RunDir, name: str, stamp: tuple[int, int], content: str | None, most: int
     ) -> bool:
-        """Copies a file; returns whether it has the promised size."""
+        """Copies a file, or at most so many bytes more of it; returns whether it is here."""
         path = run.path / name
         path.parent.mkdir(exist_ok=True)
         part = path.with_name(f".{path.name}.{stamp[0]}-{stamp[1]}{there.PART}")
+        is_current = True
         if content is not None:
             part.write_bytes(base64.b64decode(content))
         else:
             with part.open("ab") as file:
-                self._fetch(f"{run.run_id}/{name}", stamp, file)
-        if part.stat().st_size != stamp[0]:
-            part.unlink()
+                is_current = self._fetch(f"{run.run_id}/{name}", stamp, file, most)
+        size = part.stat().st_size
+        if size != stamp[0]:
+            if content is not None or size > stamp[0] or not is_current:
+                part.unlink()
             return False
         os.utime(part, (stamp[1], stamp[1]))
         part.replace(path)
         return True
 
-    def _fetch(self, name: str, stamp: tuple[int, int], file: IO[bytes]) -> None:
-        """Continues a file, unless it has changed there. What arrives before a connection breaks
-        counts.
+    def _fetch(self, name: str, stamp: tuple[int, int], file: IO[bytes], most: int) -> bool:
+        """Continues a file; returns whether it is still the one there. What arrives before a
+        connection breaks counts.
         """
-        words = self._there("file", name, *map(str, (*stamp, file.tell())))
+        words = self._there("file", name, *map(str, (*stamp, file.tell(), most)))
         with tempfile.TemporaryFile() as nothing, tempfile.TemporaryFile() as answer:
             try:
                 done = self.transport.stream(words, nothing, answer)
@@ -219,6 +224,7 @@ class FarHome:
                 shutil.copyfileobj(answer, file)
         if done.code not in (0, there.CHANGED):
             raise NoAnswerError(f"{name} cannot be read there: {last_line(done)}")
+        return done.code == 0
 
     def _sizes(self, job: TargetJob) -> dict[str, int]:
         """Bytes of each file of the job's data set."""

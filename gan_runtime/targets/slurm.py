@@ -8,6 +8,7 @@ is found even if the owner was killed before it read the id.
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,15 @@ from gan_runtime.records import processes
 from gan_runtime.records.home import Home
 from gan_runtime.targets.configuration import SlurmTarget
 from gan_runtime.targets.far_home import FarHome, other_version, place_there
-from gan_runtime.targets.target import NoAnswerError, Offer, Seen, Stage, Submitted, TargetJob
+from gan_runtime.targets.target import (
+    COMPLETING,
+    NoAnswerError,
+    Offer,
+    Seen,
+    Stage,
+    Submitted,
+    TargetJob,
+)
 from gan_runtime.targets.transport import NO_MESSAGE, Transport
 
 WAITING = frozenset(
@@ -40,7 +49,10 @@ _OF_LIMITS = ("Assoc", "QOS")  # other reasons that begin so
 # `sbatch` exits with 1 also when it does not know whether the job was accepted, and for limits that
 # pass.
 _UNCERTAIN = ("timed out", "unable to contact", "temporarily", "zero bytes", "maxsubmit")
-_FOR_MEMORY = ("exceeded memory limit", "oom_kill", "oom killed", "out of memory")
+# What slurmstepd and srun print of processes that are killed for memory.
+_FOR_MEMORY = re.compile(
+    r"^(slurmstepd|srun)\S*: error:.*(memory limit|oom|out of memory)", re.M | re.I
+)
 _IN_WORDS = {
     "Resources": "waits for free nodes",
     "Priority": "waits behind other jobs",
@@ -76,8 +88,7 @@ def lacked_memory(log: str) -> bool:
     """Whether Slurm has killed processes of a failed job for memory, by the end of its log: the
     script fails as after any other error.
     """
-    message = log.lower()
-    return any(sign in message for sign in _FOR_MEMORY)
+    return _FOR_MEMORY.search(log) is not None
 
 
 @dataclass(frozen=True)
@@ -89,14 +100,24 @@ class Slurm:
     home: Home
 
     def offer(self) -> Offer:
-        """The partitions with their limits, nodes and GPUs, if the login node has the home and the
-        same version of the project.
-        """
+        """The partitions with their limits, nodes and GPUs."""
         try:
-            partitions, refusal = self.partitions(), self._lacking()
-            return Offer(refusal=refusal) if refusal else partitions
+            return self.partitions()
         except NoAnswerError as error:
             return Offer(refusal=f"{error}.")
+
+    def check(self) -> Offer:
+        """As `offer`, if the login node has the home and the same version of the project. Runs the
+        lines before a trainer there.
+        """
+        offer = self.offer()
+        if offer.refusal:
+            return offer
+        try:
+            refusal = self._lacking()
+        except NoAnswerError as error:
+            refusal = f"{error}."
+        return Offer(refusal=refusal) if refusal else offer
 
     def partitions(self) -> Offer:
         """The partitions with their limits, nodes and GPUs. Raises NoAnswerError."""
@@ -261,10 +282,11 @@ class FarSlurm:
             return {}
         states = dict(self.slurm.observe(tokens))
         ended = {token: token not in states or states[token].stage == "ended" for token in tokens}
-        for token, arrival in self.far.look(ended).items():
-            if ended[token] and not arrival.is_whole:
-                last = states.get(token, Seen("running", "COMPLETING"))
-                states[token] = replace(last, stage="running", state="COMPLETING")
+        arrivals = self.far.look(ended)
+        for token in tokens:
+            if ended[token] and not (token in arrivals and arrivals[token].is_whole):
+                last = states.get(token, Seen("running", COMPLETING))
+                states[token] = replace(last, stage="running", state=COMPLETING)
         return states
 
     def cancel(self, token: str) -> None:

@@ -78,6 +78,9 @@ class Offer:
     refusal: str = ""
 
 
+COMPLETING = "COMPLETING"  # state of a job that has ended but for some of its files
+
+
 class NoAnswerError(Exception):
     """A target did not answer, or not as expected. It says nothing about the jobs."""
 

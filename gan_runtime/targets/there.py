@@ -2,7 +2,7 @@
 and answers with their states and with what they have written since.
 
     python -m gan_runtime.targets.there HOME place|begin|look|cancel <REQUEST >ANSWER
-    python -m gan_runtime.targets.there HOME file NAME SIZE TIME OFFSET >BYTES
+    python -m gan_runtime.targets.there HOME file NAME SIZE TIME OFFSET MOST >BYTES
     python -m gan_runtime.targets.there HOME data SET DIGEST FILE OFFSET <BYTES
 
 Requests and answers are JSON. ANSWER and BYTES follow the line MARK, since start files of the shell
@@ -52,6 +52,14 @@ code=$?
 echo $code >"$2.part" && mv "$2.part" "$2"
 """
 _SIGNALED = 128
+_NOTHING = {  # of a run whose folder was removed there
+    "state": "",
+    "job": "",
+    "checkpoints": [],
+    "files": {},
+    "chunks": {},
+    "is_complete": True,
+}
 
 
 def main(words: list[str]) -> None:
@@ -72,8 +80,10 @@ def main(words: list[str]) -> None:
     sys.stdout.buffer.write(MARK + text.encode())
 
 
-def _send_file(path: Path, size: int, time: int, offset: int) -> None:
-    """The rest of a file. Ends with CHANGED if it is not the one that was listed."""
+def _send_file(path: Path, size: int, time: int, offset: int, most: int) -> None:
+    """At most so many bytes of a file from `offset` on. Ends with CHANGED if it is not the one that
+    was listed.
+    """
     try:
         file = os.fdopen(run_files.plain(path), "rb")
     except FileNotFoundError:
@@ -84,7 +94,9 @@ def _send_file(path: Path, size: int, time: int, offset: int) -> None:
             sys.exit(CHANGED)
         file.seek(offset)
         sys.stdout.buffer.write(MARK)
-        shutil.copyfileobj(file, sys.stdout.buffer)
+        while most and (piece := file.read(min(most, MOST_BYTES))):
+            sys.stdout.buffer.write(piece)
+            most -= len(piece)
 
 
 # ---- trainers ------------------------------------------------------------------------------------
@@ -232,7 +244,9 @@ def _look(home: Path, request: dict[str, Any]) -> dict[str, Any]:
     for token, known in request["jobs"].items():
         # One run whose files were removed must not silence the others.
         with contextlib.suppress(OSError, ValueError):
-            if known["has_ended"] is not None or _record(home, token).exists():
+            if known["has_ended"] is not None and not (home / "runs" / known["run"]).is_dir():
+                jobs[token] = _NOTHING
+            elif known["has_ended"] is not None or _record(home, token).exists():
                 jobs[token] = _job(home, token, known)
     return {"jobs": jobs}
 

@@ -159,6 +159,8 @@ def test_options_are_found_by_a_word_of_their_name_or_help(show: Show) -> None:
     text_field(app, "warmup_epochs").set_value("2").run()
     find.set_value("label smoothing").run()
     assert "Label smoothing" in texts(app)
+    find.set_value("which gan to train").run()
+    assert "See the fields above." in texts(app)
     find.set_value("nothing of the kind").run()
     assert "No option has “nothing of the kind”" in texts(app)
     assert "--set warmup_epochs=2" in "".join(shown_commands(app))

@@ -44,6 +44,13 @@ def test_two_runs_stand_side_by_side_at_one_epoch(show: Show, trained: Make) -> 
     assert texts(app).count("Epoch 1 of") == 2
 
 
+def test_a_run_that_trains_comes_before_newer_ones_that_wait(
+    show: Show, running: RunDir, new_run: Make
+) -> None:
+    new_run("quick-0009", seconds=100)
+    assert [title.value for title in show("stage").title] == [running.run_id]
+
+
 def test_the_stage_without_a_run_says_when_it_shows_one(show: Show) -> None:
     app = show("stage")
     assert not app.exception

@@ -14,6 +14,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.supervision.submitted_job import KnownJob, SubmittedJob
+from gan_runtime.supervision.target_starter import TargetStarter
 from gan_runtime.targets import configuration
 from gan_runtime.targets.configuration import SlurmTarget, SshTarget
 from gan_runtime.targets.target import Seen
@@ -44,7 +45,6 @@ def test_launch_shows_what_the_target_offers_or_why_not(
     show: Show, wait_until: Callable[..., object]
 ) -> None:
     app = show("launch")
-    assert "asking it what it has" in texts(app)
 
     def has_answered() -> bool:
         targets = session.shared_runtime().targets
@@ -54,6 +54,14 @@ def test_launch_shows_what_the_target_offers_or_why_not(
     app.run()
     assert "sinfo" in texts(app)
     assert not app.exception
+
+
+@pytest.mark.usefixtures("atlas")
+def test_launch_does_not_wait_for_the_answer_of_a_target(
+    show: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TargetStarter, "offer", lambda *_: None)
+    assert "asking it what it has" in texts(show("launch"))
 
 
 @pytest.mark.usefixtures("atlas")
@@ -158,7 +166,7 @@ def test_the_checkpoint_of_a_run_on_another_host_is_fetched_by_a_button(
     app = show("run", run=run.run_id, tab="evaluation")
     buttons = [each for each in app.button if each.label == "Fetch it now"]
     if is_asked:
-        assert "The checkpoint comes after the next epoch." in texts(app)
+        assert "The newest checkpoint is being fetched." in texts(app)
         assert not buttons
     else:
         assert "This run trains on box. Its checkpoint comes at its end." in texts(app)

@@ -84,8 +84,9 @@ def started(run: RunDir, **variables: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(words, stdout=log, stderr=log, env=environment)
 
 
+@pytest.mark.parametrize(("ends_as", "code"), [("stopped", 0), ("failed", 1)])
 def test_a_requeued_job_waits_for_the_trainer_that_its_lost_host_still_runs(
-    new_run: NewRun, wait_until: Callable[..., Any]
+    new_run: NewRun, wait_until: Callable[..., Any], ends_as: journal.Status, code: int
 ) -> None:
     run = new_run("job-0001", batch_size_global=8, epochs=1)
     with FileLock(run.worker_lock()):  # of that trainer
@@ -95,9 +96,12 @@ def test_a_requeued_job_waits_for_the_trainer_that_its_lost_host_still_runs(
         requeued = started(run, **{slurm.RESTARTS_VARIABLE: "1"})
         wait_until(lambda: "waits for its end" in run.log_tail(), "it waits", 60.0)
         assert not run.trainer_journal().exists()
-    assert requeued.wait(60.0) == 0
+        last = StatusChange(status=ends_as, reason="as that trainer says")
+        journal.append(run.trainer_journal(), 1, last)
+    assert requeued.wait(60.0) == code
     states = [change.status for _, change in journal.statuses(run.trainer_journal())]
-    assert states[-1] == "finished"
+    assert states[-1] == ("failed" if code else "finished")
+    assert ("it has failed: as that trainer says" in run.log_tail()) is bool(code)
 
 
 # ---- what this host does not do ------------------------------------------------------------------

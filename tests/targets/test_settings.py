@@ -214,7 +214,7 @@ class LoginNode(Here):
 def test_a_check_tries_the_python_of_a_cluster(
     home: Home, settings: dict[str, Any], refusal: str
 ) -> None:
-    offer = Slurm(SlurmTarget(**settings), LoginNode(), home).offer()
+    offer = Slurm(SlurmTarget(**settings), LoginNode(), home).check()
     assert refusal in offer.refusal
     assert bool(offer.lines) is not bool(refusal)
 
@@ -223,10 +223,10 @@ def test_a_check_tells_another_version_and_a_home_that_the_cluster_does_not_see(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = Home(tmp_path / "elsewhere")
-    refusal = Slurm(SlurmTarget(), LoginNode(), elsewhere).offer().refusal
+    refusal = Slurm(SlurmTarget(), LoginNode(), elsewhere).check().refusal
     assert f"it does not see {elsewhere.runs}" in refusal
     monkeypatch.setattr("gan_runtime.targets.slurm.__version__", "0.0.1")
-    assert "it has version" in Slurm(SlurmTarget(), LoginNode(), home).offer().refusal
+    assert "it has version" in Slurm(SlurmTarget(), LoginNode(), home).check().refusal
 
 
 def test_a_cluster_apart_needs_a_login_node(home: Home) -> None:

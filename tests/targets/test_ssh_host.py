@@ -470,12 +470,28 @@ def test_a_large_file_goes_on_where_the_connection_was_cut(
     with pytest.raises(NoAnswerError):
         box.seen()
     assert list(box.run.checkpoints.glob("[!.]*")) == []
-    offsets = [call.rpartition(" ")[2] for call in box.transport.calls if " file " in call]
+    offsets = [call.split(" ")[-2] for call in box.transport.calls if " file " in call]
     monkeypatch.setattr(box.transport, "stream", whole)
     assert box.until_ended(wait_until).state == "COMPLETED"
-    offsets += [call.rpartition(" ")[2] for call in box.transport.calls if " file " in call][1:]
+    offsets += [call.split(" ")[-2] for call in box.transport.calls if " file " in call][1:]
     assert offsets[0] == "0"
     assert 5_000_000 < int(offsets[1]) < 6_000_000
+    [arrived] = box.run.checkpoints.iterdir()
+    assert arrived.read_bytes() == content
+
+
+def test_a_large_file_of_an_ended_job_comes_in_pieces(
+    place: Callable[[str], Place], wait_until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gan_runtime.targets.far_home.PIECE_BYTES", 4_000_000)
+    box = ended(place, wait_until)
+    folder = box.there / "checkpoints"
+    folder.mkdir()
+    content = bytes(range(256)) * 40_000
+    (folder / "step-00000900.safetensors").write_bytes(content)
+    assert box.until_ended(wait_until).state == "COMPLETED"
+    offsets = [call.split(" ")[-2] for call in box.transport.calls if " file " in call]
+    assert offsets == ["0", "4000000", "8000000"]
     [arrived] = box.run.checkpoints.iterdir()
     assert arrived.read_bytes() == content
 

@@ -27,7 +27,12 @@ from gan_runtime.supervision.supervisor import LEAVING_SECONDS
 from gan_runtime.supervision.target_starter import FINAL_LINE_SECONDS, TargetStarter
 from gan_runtime.supervision.target_watch import ABSENT_SECONDS, TargetWatch
 from gan_runtime.targets import configuration, slurm
-from gan_runtime.targets.configuration import AnyTarget, QueryPace, SlurmTarget
+from gan_runtime.targets.configuration import (
+    AnyTarget,
+    KubernetesTarget,
+    QueryPace,
+    SlurmTarget,
+)
 from gan_runtime.targets.target import NoAnswerError, Offer, Seen, Submitted, TargetJob
 from tests.support.toy_owner import Owner
 from tests.support.trainers import toys
@@ -457,6 +462,18 @@ def test_jobs_are_asked_of_their_host_while_the_settings_name_another(
     cluster.turn()
     cluster.starter.trouble("atlas")
     assert cluster.target.options.host == "other"
+
+
+def test_jobs_are_asked_of_their_kind_of_target_while_the_settings_name_another(
+    cluster: Cluster, home: Home, training: RunDir
+) -> None:
+    configuration.add(
+        home, "atlas", KubernetesTarget(kind="kubernetes", image="gan:1", claim="runs")
+    )
+    cluster.turn(ABSENT_SECONDS + 1.0)
+    cluster.turn()
+    assert cluster.shown(training)[0] == "running"
+    assert cluster.target.options.kind == "slurm"
 
 
 def test_a_new_owner_asks_for_jobs_where_they_were_submitted(

@@ -102,7 +102,7 @@ def test_viewer_messages_affect_no_operator_home_or_memory(
         # files.
         assert process.num_threads() <= before + 8
         assert open_databases(process) == databases
-    assert "Traceback" not in shared.printed()
+    assert "Traceback" not in (printed := shared.printed()), printed
     assert shared.printed().count("clear_cache") == 1, "the log says it once a connection"
 
 
@@ -123,7 +123,7 @@ def test_invalid_message_ends_only_its_connection(shared: Dashboard) -> None:
             session.send(rubbish)
             with pytest.raises(ConnectionClosed):
                 forged.answer_to_a_heartbeat(session)
-    assert "Traceback" not in shared.printed()
+    assert "Traceback" not in (printed := shared.printed()), printed
     with forged.open_session(shared.address) as session:
         assert forged.rerun(session).ids
 
