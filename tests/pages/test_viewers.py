@@ -106,12 +106,8 @@ LOOKING = {
     "dashboard/data/sets_view.py": ["Train on it"],
     "dashboard/evaluation/form.py": ["evaluation.verb"],  # disabled, with the reason
     "dashboard/frame/notices.py": ["Try again", "label", "Got it", "Sign out", "label", "Enter"],
-    "dashboard/launch/form.py": [
-        "option_words.choice(name)",
-        "str(value)",
-        "Use float32",
-        "Use the repaired setting",
-    ],
+    "dashboard/launch/form.py": ["str(value)", "Use float32", "Use the repaired setting"],
+    "dashboard/launch/where.py": ["option_words.choice(name)"],
     "dashboard/run/buttons.py": ["Present", "Run again with changes", "Stopping …"],
     "dashboard/run/stage.py": ["label", "Leave"],
     "dashboard/runs/view.py": ["f'Compare {len(ids)} runs'", "Open", "Samples"],

@@ -55,7 +55,7 @@ def test_only_the_open_tab_of_a_run_is_drawn(show: Show, trained: Make) -> None:
     assert "all 2 epochs done" in "".join(str(code.value) for code in log.code)
     options = show("run", tab="options", run="quick-0001")
     assert (titles(options), list(options.code)) == ([], [])
-    batch = ["Global batch (images per step)", "32", "batch_size_global"]
+    batch = ["Global batch (images per step)", "32", "", "batch_size_global"]
     assert batch in options.dataframe[0].value.to_numpy().tolist()
 
 
