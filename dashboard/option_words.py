@@ -190,6 +190,11 @@ def fits(option: Option, typed: str) -> bool:
     return all(word in text for word in typed.lower().split())
 
 
+def not_found(typed: str) -> str:
+    """The sentence for words that no option has."""
+    return f"No option has “{words.plain(typed)}” in its name or help."
+
+
 def group_line(group: str, form: Mapping[str, Any]) -> str:
     """A group of the form in one line: "Adam · warm-up 2 epochs"; "default" if unchanged."""
     options = [

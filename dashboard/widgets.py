@@ -9,6 +9,7 @@ import html
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import streamlit as st
 
@@ -72,6 +73,18 @@ def legend(colors: dict[str, str]) -> None:
     st.html(f"<div style='display:flex;flex-wrap:wrap;gap:0.2rem 1.2rem'>{entries}</div>")
     if palette.is_ambiguous(colors):
         st.caption(LIKE_OTHERS)
+
+
+def option_search(key: str, placeholder: str, width: int | Literal["stretch"] = "stretch") -> str:
+    """The field for words of an option's name or help."""
+    return st.text_input(
+        "Find an option",
+        key=key,
+        icon=":material/search:",
+        placeholder=placeholder,
+        label_visibility="collapsed",
+        width=width,
+    )
 
 
 def local_sgd(sync_every_steps: int) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import chart_panels, data_summary, health_charts, option_words, plots, words
+from dashboard import chart_panels, data_summary, health_charts, option_words, plots, widgets, words
 from dashboard.launch import fields, where
 from dashboard.option_words import has_effect, requirement
 from gan_runtime import catalog
@@ -86,26 +86,23 @@ def show(
     it is not known.
     """
     form = fields.values()
-    rates, typed = changeable(form["workload"]), str(st.session_state.get(FIND, "")).strip()
-    matches = {True: 0, False: 0}  # by whether their groups are open
+    declared, rates = RunSpec.options(form["workload"]), changeable(form["workload"])
+    typed = str(st.session_state.get(FIND, "")).strip()
     if state.targets or form["target"] != HERE:
-        _group(preset, [RunSpec.options(form["workload"])["target"]], state)
+        _group(preset, [declared["target"]], state)
         where.offers(state.targets, state.offer_of)
         state.add_target()
+    in_groups = [
+        option for option in declared.values() if option.name not in ("accelerator", "target")
+    ]
     for group in GROUPS:
-        options = [
-            option
-            for option in RunSpec.options(form["workload"]).values()
-            if _group_of(option, rates) == group and option.name not in ("accelerator", "target")
-        ]
+        options = [option for option in in_groups if _group_of(option, rates) == group]
         in_use = [
             option
             for option in options
             if has_effect(option, form) or option.name in state.problems
             if option.name != "job_options" or where.is_slurm(state.targets.get(form["target"]))
         ]
-        fitting = [option for option in options if option_words.fits(option, typed)]
-        matches[group in OPEN_GROUPS] += len(fitting)
         if group in OPEN_GROUPS:
             st.header(group)
             if group == "Accelerator":
@@ -116,11 +113,12 @@ def show(
             continue
         if group == GROUPS[len(OPEN_GROUPS)]:
             st.header("More options")
-            _search()
+            widgets.option_search(FIND, "Find, such as learning rate or checkpoint")
         if typed:
+            found = [option for option in options if option_words.fits(option, typed)]
             wrong = [option for option in in_use if option.name in state.problems]
-            _group(preset, [each for each in in_use if each in (*fitting, *wrong)], state)
-            _not_in_use([option for option in fitting if option not in in_use])
+            _group(preset, [each for each in in_use if each in (*found, *wrong)], state)
+            _not_in_use([option for option in found if option not in in_use])
             continue
         with _expander(
             group, form, [option.name for option in options if option.name in state.problems]
@@ -131,23 +129,9 @@ def show(
             _not_in_use([option for option in options if option not in in_use])
             if group == "Optimizer" and state.spec is not None:
                 _learning_rates(state.spec, state.data_sets[state.spec.dataset].rows)
-    if typed and not matches[False]:
-        st.caption(
-            "See the fields above."
-            if matches[True]
-            else f"No option has “{words.plain(typed)}” in its name or help."
-        )
-
-
-def _search() -> None:
-    """The field for what a user looks for among the options."""
-    st.text_input(
-        "Find an option",
-        key=FIND,
-        icon=":material/search:",
-        placeholder="Find, such as learning rate or checkpoint",
-        label_visibility="collapsed",
-    )
+    found = [option for option in in_groups if option_words.fits(option, typed)]
+    if typed and all(_group_of(option, rates) in OPEN_GROUPS for option in found):
+        st.caption("See the fields above." if found else option_words.not_found(typed))
 
 
 def _group_of(option: Option, rates: Collection[str]) -> str:

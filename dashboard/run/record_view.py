@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import option_words, tables, words
+from dashboard import option_words, tables, widgets, words
 from gan_runtime.base import formats
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.spec import RunSpec
@@ -105,17 +105,12 @@ OF_EACH_RUN = ("name", "accelerator")  # never count as changed
 
 def show_options(row: RunRow) -> None:
     """The table of options, as high as its rows, so that it does not scroll, and a search."""
-    typed = st.text_input(
-        "Find an option",
-        key=f"find_option.{row.run_id}",
-        icon=":material/search:",
-        placeholder="Find, such as learning rate or seed",
-        label_visibility="collapsed",
-        width=360,
+    typed = widgets.option_search(
+        f"find_option.{row.run_id}", "Find, such as learning rate or seed", 360
     )
-    table = options_table(row, typed or "")
+    table = options_table(row, typed)
     if table.empty:
-        st.caption(f"No option has “{words.plain(typed)}” in its name or help.")
+        st.caption(option_words.not_found(typed))
         return
     tables.show(table, hide_index=True, key=f"options.{row.run_id}", height="content")
 

@@ -92,6 +92,14 @@ def place(home: Home, tmp_path: Path) -> Callable[[str], Place]:
     return lambda script: Place(home, tmp_path / "there", script)
 
 
+def second_run(box: Place) -> TargetJob:
+    """The job of another run there."""
+    job = replace(box.job, token=token_of("far-0002", 1), folder=box.run.path.parent / "far-0002")
+    shutil.copytree(box.run.path, job.folder)
+    assert box.target.submit(job).job
+    return job
+
+
 def ended(place: Callable[[str], Place], wait_until: Callable[..., Any]) -> Place:
     """A host whose only job has ended; tests then write its files."""
     box = place("exit 0")
@@ -199,9 +207,7 @@ def test_files_that_were_removed_there_silence_no_other_run(
     place: Callable[[str], Place], wait_until: Callable[..., Any]
 ) -> None:
     box = ended(place, wait_until)
-    other = replace(box.job, token=token_of("far-0002", 1), folder=box.run.path.parent / "far-0002")
-    shutil.copytree(box.run.path, other.folder)
-    assert box.target.submit(other).job
+    other = second_run(box)
     shutil.rmtree(box.there)
     assert set(box.target.observe([box.job.token, other.token])) == {other.token}
 
@@ -584,9 +590,7 @@ def test_a_run_that_cannot_be_copied_holds_up_no_other(
     place: Callable[[str], Place], wait_until: Callable[..., Any]
 ) -> None:
     box = ended(place, wait_until)
-    other = replace(box.job, token=token_of("far-0002", 1), folder=box.run.path.parent / "far-0002")
-    shutil.copytree(box.run.path, other.folder)
-    assert box.target.submit(other).job
+    other = second_run(box)
     for name in ("far-0001", "far-0002"):
         (box.there.parent / name / "samples").mkdir()
         (box.there.parent / name / "samples" / "fixed-00001.png").write_bytes(b"p")

@@ -451,17 +451,22 @@ def test_a_submission_that_fails_delays_no_state_of_other_jobs(
     assert cluster.shown(training)[0] == "failed"
 
 
+def moves_once_its_job_has_ended(cluster: Cluster, run: RunDir) -> None:
+    """The target is asked on the host of the job until that has ended, then on "other"."""
+    assert cluster.target.options.host == ""
+    says(run, "finished")
+    cluster.see(run, Seen("ended", "COMPLETED"))
+    cluster.turn()
+    cluster.starter.trouble("atlas")
+    assert cluster.target.options.host == "other"
+
+
 def test_jobs_are_asked_of_their_host_while_the_settings_name_another(
     cluster: Cluster, home: Home, training: RunDir
 ) -> None:
     configuration.add(home, "atlas", SlurmTarget(host="other", most_jobs=2))
     cluster.turn()
-    assert cluster.target.options.host == ""
-    says(training, "finished")
-    cluster.see(training, Seen("ended", "COMPLETED"))
-    cluster.turn()
-    cluster.starter.trouble("atlas")
-    assert cluster.target.options.host == "other"
+    moves_once_its_job_has_ended(cluster, training)
 
 
 def test_jobs_are_asked_of_their_kind_of_target_while_the_settings_name_another(
@@ -484,12 +489,7 @@ def test_a_new_owner_asks_for_jobs_where_they_were_submitted(
     assert cluster.starter.offer("atlas") is None, "a page asks before the first tick"
     assert cluster.target.options.host == "other"
     cluster.turn()
-    assert cluster.target.options.host == ""
-    says(training, "finished")
-    cluster.see(training, Seen("ended", "COMPLETED"))
-    cluster.turn()
-    cluster.starter.trouble("atlas")
-    assert cluster.target.options.host == "other"
+    moves_once_its_job_has_ended(cluster, training)
 
 
 def test_the_stop_of_a_time_limit_is_given_its_two_minutes(

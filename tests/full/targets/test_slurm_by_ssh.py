@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -15,13 +14,12 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.journal import ENDED
-from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
-from gan_runtime.supervision.target_starter import TargetStarter
 from gan_runtime.targets import configuration
 from gan_runtime.targets.configuration import SlurmTarget
 from gan_runtime.training import inference
+from tests.full.targets.copied_runs import digest, is_over
 from tests.support import command_line
 from tests.support.cluster import ssh_server
 from tests.support.cluster.rig import PYTHON, Rig
@@ -133,16 +131,6 @@ def test_a_cluster_that_does_not_see_the_home_trains_with_two_workers_and_its_ru
         assert inference.states_of(run)
     finally:
         runtime.close()
-
-
-def digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def is_over(targets: TargetStarter, run: RunDir) -> bool:
-    job = targets.job_of(run)
-    assert job is not None
-    return job.submission.is_over
 
 
 def checked(home: Home) -> str:

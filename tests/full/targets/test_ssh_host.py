@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -17,10 +16,8 @@ from playwright.sync_api import Browser, expect
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.home import REPOSITORY, Home
-from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
-from gan_runtime.supervision.target_starter import TargetStarter
 from gan_runtime.targets import configuration
 from gan_runtime.targets.configuration import SshTarget
 from gan_runtime.training import inference
@@ -28,6 +25,7 @@ from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.launch_page import choose, fill, start
 from tests.browser.live_page import losses
 from tests.full.targets.conftest import REQUIRED_VARIABLE
+from tests.full.targets.copied_runs import digest, is_over
 from tests.support import command_line
 from tests.support.cluster import ssh_server
 from tests.support.cluster.ssh_server import HOST, SshServer
@@ -63,16 +61,6 @@ def server(home: Home, there: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     started.start()
     yield started
     started.remove()
-
-
-def digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def is_over(targets: TargetStarter, run: RunDir) -> bool:
-    job = targets.job_of(run)
-    assert job is not None
-    return job.submission.is_over
 
 
 def test_a_run_is_watched_through_a_cut_stopped_resumed_and_evaluated_here(
